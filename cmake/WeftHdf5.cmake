@@ -1,0 +1,12 @@
+# HDF5 as the target weft_hdf5: Debian's parallel build, used serially and in parallel.
+find_package(PkgConfig REQUIRED)
+pkg_search_module(HDF5 IMPORTED_TARGET hdf5-openmpi)
+add_library(weft_hdf5 INTERFACE)
+if(HDF5_FOUND)
+  target_link_libraries(weft_hdf5 INTERFACE PkgConfig::HDF5 MPI::MPI_C)
+else()
+  set(HDF5_PREFER_PARALLEL ON)
+  find_package(HDF5 REQUIRED COMPONENTS C)
+  target_include_directories(weft_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+  target_link_libraries(weft_hdf5 INTERFACE ${HDF5_C_LIBRARIES} MPI::MPI_C)
+endif()

@@ -1,0 +1,40 @@
+# The compile flags and target functions that every room uses.
+
+add_library(weft_flags INTERFACE)
+target_include_directories(weft_flags INTERFACE ${PROJECT_SOURCE_DIR}/include)
+# Bits: no contraction and no fast-math anywhere; fma is explicit.
+target_compile_options(weft_flags INTERFACE -ffp-contract=off -fno-fast-math -fvisibility=hidden
+  -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wvla)
+target_compile_definitions(weft_flags INTERFACE _GNU_SOURCE)
+if(WEFT_WERROR)
+  target_compile_options(weft_flags INTERFACE -Werror)
+endif()
+if(WEFT_SANITIZE)
+  target_compile_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
+endif()
+
+# weft_add_room(NAME LIBS lib...): the static library weft_NAME from every .c file of the current folder.
+function(weft_add_room name)
+  cmake_parse_arguments(ARG "" "" "LIBS;EXCLUDE" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.c)
+  foreach(file ${ARG_EXCLUDE})
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
+  add_library(weft_${name} STATIC ${sources})
+  target_link_libraries(weft_${name} PUBLIC ${ARG_LIBS} PRIVATE weft_flags)
+  target_include_directories(weft_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
+endfunction()
+
+# weft_add_test(NAME SOURCES file... LIBS lib... LABELS label... [ARGS arg...] [TIMEOUT seconds]): one cmocka program, one CTest entry.
+function(weft_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} weft_flags cmocka m)
+  target_compile_definitions(${name} PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WEFT_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

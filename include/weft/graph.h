@@ -1,0 +1,170 @@
+/* weft/graph.h: the op graph: N-d values and ops with iteration factors; builder, interpreter, lowering, lifting.
+ *
+ * A graph is what partitioning works on. Before partitioning every chip is 0 and there are no ALL_REDUCE, SLICE or ASSEMBLE
+ * ops of the partitioner; after it (a "machine graph") every op and value is on a chip and values cross chips by being read
+ * by an op of another chip. The interpreter runs both: it is the schedule-free oracle.
+ * Source: design 1-product.md "The way of a model", 3 "Sharding". */
+#ifndef WEFT_GRAPH_H
+#define WEFT_GRAPH_H
+
+#include "weft/ir.h"
+#include "weft/tensor_file.h"
+
+#define WEFT_MAX_FACTORS 12
+#define WEFT_NO_FACTOR UINT8_MAX
+
+/** Op kinds: identifier, name, least and most operands, what it computes.
+ * Every op gives one value. Arithmetic: floats compute in fp32 and are rounded once to the result's format; integers are
+ * exact and must fit the result's format (a fault otherwise). */
+#define WEFT_GRAPH_OPS(ROW)                                                                                           \
+  ROW(MATMUL, "matmul", 2, 2)         /* out[.., m, n] = fold over k of a[.., m, k] * b[k, n]; acc, segments */       \
+  ROW(BIAS, "bias", 2, 2)             /* x[.., n] + b[n] */                                                          \
+  ROW(RELU, "relu", 1, 1)             /* maximum(x, 0) */                                                            \
+  ROW(REQUANT, "requant", 1, 1)       /* floor(x * m / 2^s), product in 64 bits */                                   \
+  ROW(CLAMP, "clamp", 1, 1)           /* minimum(maximum(x, low), high), integers */                                 \
+  ROW(POINTWISE, "pointwise", 1, 16)  /* body over operands, each broadcast along the factors it lacks */            \
+  ROW(ALL_REDUCE, "all_reduce", 1, 64)/* folds partial nodes in segment order by the tree of format.h; SUM, MAX, MIN */ \
+  ROW(SLICE, "slice", 1, 1)           /* the block at `starts` with the result's extents */                          \
+  ROW(ASSEMBLE, "assemble", 1, 64)    /* operand i is the block at piece i's starts; pieces tile the result exactly */
+
+#define WEFT_ENUM_GRAPH_OP(id, name, least, most) WEFT_GRAPH_##id,
+typedef enum weft_graph_op_kind { WEFT_GRAPH_OPS(WEFT_ENUM_GRAPH_OP) WEFT_GRAPH_OP_COUNT } weft_graph_op_kind;
+const char *weft_graph_op_name(weft_graph_op_kind kind);
+
+typedef struct weft_value {
+  const char *name; /**< unique among INPUT, PARAM, OUTPUT of one chip; the dataset's name unless `shard.of` says another */
+  weft_tensor_role role; /**< INPUT and PARAM have no producer; OUTPUT and ACTIVATION have one */
+  weft_format dtype;
+  uint32_t rank;
+  uint64_t extents[WEFT_MAX_RANK];
+  bool has_range;
+  weft_range range; /**< declared inclusive range of integer values */
+  weft_init init;   /**< EXTERNAL unless a Template gave a fill */
+  uint32_t producer; /**< op, or WEFT_NONE */
+  uint16_t chip;     /**< where it is stored */
+  bool has_partial;
+  weft_partial partial;
+  bool has_shard; /**< INPUT, PARAM, OUTPUT of a machine graph: which block of which dataset (plane coordinates) */
+  weft_shard shard;
+  uint32_t full_rank; /**< with has_shard: extents of the whole dataset */
+  uint64_t full_extents[WEFT_MAX_RANK];
+} weft_value;
+
+/** One iteration factor of an op: an axis of its iteration space. */
+typedef struct weft_factor {
+  uint64_t extent;
+  bool reduce;     /**< folded away with `pool` */
+  weft_pool pool;
+} weft_factor;
+
+typedef struct weft_graph_op {
+  weft_graph_op_kind kind;
+  const char *name;
+  uint32_t section; /**< execution order: ops of one section are lowered into one section of the spatial program */
+  uint16_t chip;
+  const uint32_t *ins; /**< values */
+  uint32_t in_count;
+  uint32_t out; /**< value */
+  /** The iteration space and, per operand and for the result, the factor each dimension walks (WEFT_NO_FACTOR: extent 1,
+   * broadcast). Partitioning uses nothing else of pointwise and contraction ops. */
+  weft_factor factors[WEFT_MAX_FACTORS];
+  uint8_t factor_count;
+  const uint8_t (*in_factors)[WEFT_MAX_RANK];
+  uint8_t out_factors[WEFT_MAX_RANK];
+  /* attributes by kind */
+  weft_acc_policy acc;  /**< MATMUL */
+  uint32_t segments;    /**< MATMUL: of its own K; see format.h */
+  int64_t m;            /**< REQUANT */
+  uint32_t s;           /**< REQUANT */
+  int64_t low, high;    /**< CLAMP */
+  weft_body body;       /**< POINTWISE: operands by position */
+  weft_pool pool;       /**< ALL_REDUCE */
+  const uint64_t (*starts)[WEFT_MAX_RANK]; /**< SLICE: one entry; ASSEMBLE: one a piece */
+} weft_graph_op;
+
+typedef struct weft_graph {
+  weft_arena *arena; /**< owns everything and the graph itself */
+  const char *name;
+  weft_value *values;
+  uint64_t value_count, value_capacity;
+  weft_graph_op *ops; /**< in an order in which producers precede users */
+  uint64_t op_count, op_capacity;
+  uint32_t section_count;
+  const char **section_names; /**< by section */
+  uint64_t section_capacity;
+  uint32_t chips; /**< 1 before partitioning */
+} weft_graph;
+
+/* ---- builder: every call returns the new value's id, or WEFT_NONE with a message in the graph's diag ------------------- */
+
+/** A new graph; errors of later calls go to `diag`, which must outlive it. NULL without memory. */
+weft_graph *weft_graph_new(const char *name, weft_diag *diag);
+void weft_graph_free(weft_graph *graph);
+/** Starts a section; later ops belong to it. */
+void weft_graph_section(weft_graph *graph, const char *name);
+
+uint32_t weft_graph_input(weft_graph *graph, const char *name, weft_format dtype, uint32_t rank, const uint64_t *extents);
+uint32_t weft_graph_param(weft_graph *graph, const char *name, weft_format dtype, uint32_t rank, const uint64_t *extents);
+/** Declares the inclusive range of an integer value. */
+void weft_graph_range(weft_graph *graph, uint32_t value, int64_t low, int64_t high);
+/** a[.., M, K] x b[K, N]. Float operands: result Fp32, acc F32, segments by the canonical rule. Integer operands: result Int32
+ * with acc I32 where K and the ranges allow it, else Int64 with acc I64. */
+uint32_t weft_graph_matmul(weft_graph *graph, const char *name, uint32_t a, uint32_t b);
+uint32_t weft_graph_bias(weft_graph *graph, const char *name, uint32_t x, uint32_t bias);
+uint32_t weft_graph_relu(weft_graph *graph, const char *name, uint32_t x);
+uint32_t weft_graph_requant(weft_graph *graph, const char *name, uint32_t x, int64_t m, uint32_t s);
+/** Clamps and packs to `dtype`. */
+uint32_t weft_graph_clamp(weft_graph *graph, const char *name, uint32_t x, int64_t low, int64_t high, weft_format dtype);
+/** Operands aligned at their last dimensions, extent-1 or missing dimensions broadcast. `body` is copied. */
+uint32_t weft_graph_pointwise(weft_graph *graph, const char *name, const uint32_t *ins, uint32_t in_count, const weft_body *body,
+                              weft_format dtype);
+/** Sets the format a float value is stored in (one rounding). */
+void weft_graph_store_as(weft_graph *graph, uint32_t value, weft_format dtype);
+/** Makes a produced value an output called `name`. */
+void weft_graph_output(weft_graph *graph, uint32_t value, const char *name);
+
+/* Low-level appends, used by the builder, by lifting and by the partitioner: copied into the graph's arena. */
+uint32_t weft_graph_add_value(weft_graph *graph, const weft_value *value);
+/** Appends the op and makes it the producer of op->out. Fills `factors` and maps from kind and extents when factor_count is 0. */
+uint32_t weft_graph_add_op(weft_graph *graph, const weft_graph_op *op);
+/** Checks every invariant of a graph (ids, extents, formats, factors, coverage of ASSEMBLE, operands of ALL_REDUCE covering
+ * 0..of once, partial values read only by ALL_REDUCE). */
+weft_status weft_graph_check(const weft_graph *graph, weft_diag *diag);
+
+/* ---- what a graph is turned into ------------------------------------------------------------------------------------------ */
+
+/** Interprets the graph: every dataset its INPUT and PARAM values name is taken from `in` (shards cut from the whole), every
+ * OUTPUT is put into `out` (shards assembled into the whole). Arithmetic as in docs/arithmetic.md.
+ * Errors: missing or misshapen arrays by name; integer that does not fit, with its place. */
+weft_status weft_graph_interpret(const weft_graph *graph, const weft_array_set *in, weft_array_set *out, weft_diag *diag);
+
+/** Lowers a graph (of one chip or a machine graph) to a Template program: one section a section of the graph, over all chips.
+ * Roles Input, Param, Activation, Output; stages of chip c have buffers placed at site (0, 0, c) when the graph has more than
+ * one chip. The program validates. */
+weft_status weft_graph_lower(const weft_graph *graph, weft_program **program, weft_diag *diag);
+
+/** Lifts a Template back to a graph where its stages are recognised (ours and foreign ones). WEFT_INVALID with the stage and
+ * the reason where they are not. Later phases are lifted from their structure's template only when `origin`s lead to one. */
+weft_status weft_graph_lift(const weft_program *program, weft_graph **graph, weft_diag *diag);
+
+/** Appends a Graphviz picture: ops, values, chips as clusters. */
+void weft_graph_dot(const weft_graph *graph, weft_text *text);
+
+/* ---- sample programs (`weft new`) ------------------------------------------------------------------------------------------ */
+
+typedef struct weft_mlp_options {
+  const uint64_t *layers; /**< layer_count widths, e.g. 784,256,256,10 */
+  uint32_t layer_count;   /**< at least 2 */
+  uint64_t batch;
+  weft_format dtype; /**< FP32, BF16, INT8 */
+  bool bias, relu;   /**< relu after every layer but the last */
+  const int64_t *requant_m; /**< INT8: per layer; count layer_count - 1, or one less (last layer stays Int32), or 0: chosen */
+  const uint32_t *requant_s;
+  uint32_t requant_count;
+  uint32_t segments; /**< 0: canonical */
+} weft_mlp_options;
+/** y = layers of x @ wI + bI; datasets x, w1.., b1.., result "y" unless there is a better name in the options of the tool.
+ * INT8: requantised layers end in a clamp (0..127 with relu, -128..127 without). */
+weft_status weft_graph_new_mlp(const weft_mlp_options *options, const char *output_name, weft_graph **graph, weft_diag *diag);
+
+#endif
