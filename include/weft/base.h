@@ -115,17 +115,23 @@ typedef struct weft_text {
 void weft_text_append(weft_text *text, const char *bytes, size_t length);
 void weft_text_puts(weft_text *text, const char *string);
 void weft_text_printf(weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
+void weft_text_vprintf(weft_text *text, const char *format, va_list arguments) WEFT_PRINTF(2, 0);
 void weft_text_u64(weft_text *text, uint64_t value);
 void weft_text_i64(weft_text *text, int64_t value);
 /** The name as a C comment-safe, string-safe text: C string escapes, no line breaks, no comment ends. */
 void weft_text_c_string(weft_text *text, const char *name);
 /** The name as part of a C identifier: letters, digits and _ kept, every other byte replaced by _. Not unique. */
 void weft_text_c_identifier(weft_text *text, const char *name);
-/** The name as a DOT quoted string body (quotes and backslashes escaped, controls dropped). */
+/** The name as a DOT quoted string body: quotes, backslashes and & escaped, controls dropped, bytes that are not UTF-8
+ * replaced by U+FFFD. */
 void weft_text_dot(weft_text *text, const char *name);
-/** A JSON string with its quotes, in the neutral dump's escapes. */
+/** A JSON string with its quotes, in the neutral dump's escapes; bytes that are not UTF-8 become U+FFFD. */
 void weft_text_json_string(weft_text *text, const char *string);
 void weft_text_free(weft_text *text);
+
+/** Bytes of the UTF-8 character that `bytes` begins with (RFC 3629: no surrogates, nothing overlong); 0 when there is
+ * none. */
+size_t weft_utf8_length(const char *bytes, size_t length);
 
 /** Reads a whole file ("-" is standard input) into a malloc'ed, NUL-terminated buffer that the caller frees. */
 weft_status weft_read_file(const char *path, char **bytes, size_t *length, weft_diag *diag);
