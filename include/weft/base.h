@@ -41,8 +41,8 @@ weft_arena *weft_arena_new(void);
 void weft_arena_free(weft_arena *arena);
 /** Forgets everything allocated, keeping the memory for reuse. */
 void weft_arena_reset(weft_arena *arena);
-/** `size` zeroed bytes aligned to 16, or NULL when memory is exhausted (then weft_arena_failed stays true). size 0 gives
- * a valid pointer. */
+/** `size` zeroed bytes aligned to 16, or NULL when memory is exhausted (then weft_arena_failed stays true). size 0
+ * gives a valid pointer. */
 void *weft_arena_alloc(weft_arena *arena, size_t size);
 /** `count` zeroed elements of `size` bytes; NULL also when count * size leaves size_t. */
 void *weft_arena_array(weft_arena *arena, uint64_t count, size_t size);
@@ -79,7 +79,8 @@ typedef struct weft_message {
   const char *hint; /**< what to change; NULL when there is nothing to say */
 } weft_message;
 
-/** A list of messages, owned by the caller and handed down. Bounded: past WEFT_DIAG_LIMIT errors only the count grows. */
+/** A list of messages, owned by the caller and handed down. Bounded: past WEFT_DIAG_LIMIT errors only the count grows.
+ */
 typedef struct weft_diag weft_diag;
 #define WEFT_DIAG_LIMIT 1000
 
@@ -89,7 +90,8 @@ void weft_diag_free(weft_diag *diag);
 void weft_diag_add(weft_diag *diag, weft_severity severity, weft_place place, const char *hint, const char *format, ...)
     WEFT_PRINTF(5, 6);
 /** Adds an error without a place and returns `status`: `return weft_error(diag, WEFT_INVALID, "hint", "text")`. */
-weft_status weft_error(weft_diag *diag, weft_status status, const char *hint, const char *format, ...) WEFT_PRINTF(4, 5);
+weft_status weft_error(weft_diag *diag, weft_status status, const char *hint, const char *format, ...)
+    WEFT_PRINTF(4, 5);
 /** The same with a place. */
 weft_status weft_error_at(weft_diag *diag, weft_status status, weft_place place, const char *hint, const char *format,
                           ...) WEFT_PRINTF(5, 6);
@@ -135,15 +137,19 @@ size_t weft_utf8_length(const char *bytes, size_t length);
 
 /** Reads a whole file ("-" is standard input) into a malloc'ed, NUL-terminated buffer that the caller frees. */
 weft_status weft_read_file(const char *path, char **bytes, size_t *length, weft_diag *diag);
-/** Writes a file whole ("-" is standard output): beside it, synced, renamed. Unchanged contents leave the file alone when
- * `keep_if_equal`, so that build tools see no change. */
+/** Writes a file whole ("-" is standard output): beside it, synced, renamed. Unchanged contents leave the file alone
+ * when `keep_if_equal`, so that build tools see no change. */
 weft_status weft_write_file(const char *path, const char *bytes, size_t length, bool keep_if_equal, weft_diag *diag);
 
 /* ---- checked sizes ------------------------------------------------------------------------------------------ */
 
 /** a * b and a + b; true when the result left 64 bits (the result is then unspecified). */
-static inline bool weft_mul_overflow(uint64_t a, uint64_t b, uint64_t *result) { return __builtin_mul_overflow(a, b, result); }
-static inline bool weft_add_overflow(uint64_t a, uint64_t b, uint64_t *result) { return __builtin_add_overflow(a, b, result); }
+static inline bool weft_mul_overflow(uint64_t a, uint64_t b, uint64_t *result) {
+  return __builtin_mul_overflow(a, b, result);
+}
+static inline bool weft_add_overflow(uint64_t a, uint64_t b, uint64_t *result) {
+  return __builtin_add_overflow(a, b, result);
+}
 static inline uint64_t weft_min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t weft_max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 /** ceil(a / b), b > 0. */
@@ -158,7 +164,8 @@ uint64_t weft_random_next(uint64_t *state);
 /* ---- parallel loops ----------------------------------------------------------------------------------------- */
 
 /** Calls body(context, index) for every index below count on up to `threads` threads (0: all the process may use). With
- * one thread it is a plain loop; the order of calls is unspecified otherwise, so bodies write only to their own index. */
+ * one thread it is a plain loop; the order of calls is unspecified otherwise, so bodies write only to their own index.
+ */
 void weft_parallel_for(uint64_t count, int threads, void (*body)(void *context, uint64_t index), void *context);
 
 #endif
