@@ -2,7 +2,8 @@
  *
  * Semantics: seeds/spatial-ir (every type and invariant), design 2-spatial-program.md (what it leaves open, our optional
  * fields). All arrays of a program live in its arena and are dense: entry i of `stages` is stage i. Ids are 32 bits, sizes
- * 64. Strings are NUL-terminated UTF-8 without embedded NUL ("\u0000" in a dump is refused by name).
+ * 64. Strings are NUL-terminated UTF-8; a U+0000 inside one ("\u0000" in a dump) is held as the two bytes C0 80, which
+ * UTF-8 never has, and is written back as "\u0000".
  *
  * Interchange is the neutral dump (docs/neutral-dump.md): JSON that is read and written back byte for byte. Fields marked
  * "ours" are optional, left out at their default, and refused by `weft fmt --portable`. */
@@ -13,6 +14,21 @@
 #include "weft/format.h"
 
 #define WEFT_NONE UINT32_MAX /**< an absent id (an option that is null) */
+
+/** A foreign dump may give an optional id the value 4294967295, which WEFT_NONE cannot tell from null. Structs with
+ * optional ids have a set of these bits, `max_ids`: the bit says that the field, equal to WEFT_NONE, is that id and not
+ * null. Such an id names nothing, so only the reader, the writer and the validator look; weft's own programs have 0. */
+enum {
+  WEFT_MAX_ITEM = 1,
+  WEFT_MAX_ORIGIN = 2,
+  WEFT_MAX_MULTICAST = 4,
+  WEFT_MAX_ALIAS = 8,
+  WEFT_MAX_INTERM = 16,
+  WEFT_MAX_OUTPUT = 32,
+  WEFT_MAX_TRIP = 64,
+  WEFT_MAX_RELOAD = 128,
+  WEFT_MAX_AFTER = 1, /**< a link point's `after`: the section 2^64-1 */
+};
 
 /* ---- enumerations: one X-macro each: C identifier, dump name; declaration order is the dump's set order --------- */
 
@@ -268,6 +284,7 @@ typedef struct weft_matmul_tiles {
   uint32_t interm; /**< buffer, or WEFT_NONE */
   weft_granularity granularity;
   uint32_t segments; /**< ours; 1 = absent: one ascending chain */
+  uint8_t max_ids;
 } weft_matmul_tiles;
 
 typedef struct weft_generic {
@@ -321,6 +338,7 @@ typedef struct weft_stage {
   weft_optional_site site;
   uint32_t item;   /**< work item or WEFT_NONE */
   uint32_t origin; /**< template stage or WEFT_NONE */
+  uint8_t max_ids;
 } weft_stage;
 
 typedef enum weft_buffer_kind { WEFT_BUFFER_FIFO, WEFT_BUFFER_INTERM, WEFT_BUFFER_ACCUMULATOR } weft_buffer_kind;
@@ -335,6 +353,7 @@ typedef struct weft_buffer {
   weft_optional_site site;
   uint32_t origin;   /**< buffer or WEFT_NONE */
   uint32_t alias_of; /**< buffer or WEFT_NONE */
+  uint8_t max_ids;
 } weft_buffer;
 
 typedef struct weft_edge {
@@ -384,6 +403,7 @@ typedef struct weft_section {
   uint32_t output; /**< tensor or WEFT_NONE */
   bool has_barrier_after;
   uint32_t gather, release;
+  uint8_t max_ids;
 } weft_section;
 
 typedef struct weft_trip { uint32_t tensor; uint64_t elem; weft_range admit; int64_t bias; uint64_t per; } weft_trip;
@@ -398,6 +418,7 @@ typedef struct weft_link_point {
    * occurs once each). NULL when absent (a foreign dump): such a program can be checked, not run. */
   const uint16_t *send_peers;
   const uint16_t *receive_peers;
+  uint8_t max_ids;
 } weft_link_point;
 
 /* ---- work, placement, memory ------------------------------------------------------------------------------------------- */
@@ -411,6 +432,7 @@ typedef struct weft_work_list {
   bool has_plan;
   weft_block_plan plan;
   uint32_t k_trip; /**< trip or WEFT_NONE */
+  uint8_t max_ids;
 } weft_work_list;
 
 typedef struct weft_group { uint32_t id; weft_rect rect; weft_site sender; weft_direction direction; weft_operand operand; uint8_t noc; } weft_group;
@@ -460,10 +482,10 @@ struct weft_op {
     struct { uint32_t sem; weft_site at; uint64_t by; } sem_inc;
     struct { uint32_t sem; bool at_least; uint64_t count; } sem_wait;
     uint64_t acquire_tiles;
-    struct { const weft_compute_op *op; const uint32_t *ins; uint64_t in_count; uint32_t acc_reload; } compute;
+    struct { const weft_compute_op *op; const uint32_t *ins; uint64_t in_count; uint32_t acc_reload; uint8_t max_ids; } compute;
     struct { uint32_t to; weft_format convert; uint64_t tiles; bool accumulate; bool wrap; } pack; /**< wrap: ours */
     uint32_t barrier_group;
-    struct { uint32_t var; uint32_t trip; uint64_t count; const weft_op *body; uint64_t body_count; } loop; /**< trip WEFT_NONE: Const(count), else count is its max */
+    struct { uint32_t var; uint32_t trip; uint64_t count; const weft_op *body; uint64_t body_count; uint8_t max_ids; } loop; /**< trip WEFT_NONE: Const(count), else count is its max */
   };
 };
 
