@@ -25,7 +25,7 @@
   ROW(POINTWISE, "pointwise", 1, 16)  /* body over operands, each broadcast along the factors it lacks */            \
   ROW(ALL_REDUCE, "all_reduce", 1, 64)/* folds partial nodes in segment order by the tree of format.h; SUM, MAX, MIN */ \
   ROW(SLICE, "slice", 1, 1)           /* the block at `starts` with the result's extents */                          \
-  ROW(ASSEMBLE, "assemble", 1, 64)    /* operand i is the block at piece i's starts; pieces tile the result exactly */
+  ROW(ASSEMBLE, "assemble", 1, 65536) /* operand i is the block at piece i's starts; pieces tile the result exactly */
 
 #define WEFT_ENUM_GRAPH_OP(id, name, least, most) WEFT_GRAPH_##id,
 typedef enum weft_graph_op_kind { WEFT_GRAPH_OPS(WEFT_ENUM_GRAPH_OP) WEFT_GRAPH_OP_COUNT } weft_graph_op_kind;
