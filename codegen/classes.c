@@ -1,0 +1,218 @@
+/* Chips grouped into classes by text; the files of a program. */
+#include "emit_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/** A set of chips with equal text, in ascending order. */
+typedef struct chip_class {
+  uint32_t first_chip;
+  uint32_t *chips;
+  uint32_t count;
+  uint64_t hash;
+  int64_t *index_of; /**< by parameter: its index in the row, or -1 when it is printed as a constant */
+  uint64_t row_length;
+} chip_class;
+
+static bool text_equal(const weft_text *a, const weft_text *b) {
+  return a->length == b->length && memcmp(a->data, b->data, a->length) == 0;
+}
+
+static bool same_class(const weft_chip_code *a, const weft_chip_code *b) {
+  if (!text_equal(&a->text, &b->text) || a->parameter_count != b->parameter_count) return false;
+  for (uint64_t i = 0; i < a->parameter_count; i++)
+    if (a->parameters[i].count != b->parameters[i].count) return false;
+  return true;
+}
+
+static weft_status group(const weft_chip_code *codes, uint32_t chips, weft_arena *arena, chip_class **classes, uint32_t *count,
+                         weft_diag *diag) {
+  *classes = WEFT_NEW_ARRAY(arena, chip_class, chips);
+  uint32_t *members = WEFT_NEW_ARRAY(arena, uint32_t, chips), *class_of = WEFT_NEW_ARRAY(arena, uint32_t, chips);
+  if (!*classes || !members || !class_of) return weft_error_memory(diag);
+  *count = 0;
+  for (uint32_t c = 0; c < chips; c++) {
+    uint64_t hash = weft_hash_bytes(0, codes[c].text.data, codes[c].text.length);
+    uint32_t k = 0;
+    while (k < *count && !((*classes)[k].hash == hash && same_class(&codes[(*classes)[k].first_chip], &codes[c]))) k++;
+    if (k == *count) (*classes)[(*count)++] = (chip_class){.first_chip = c, .hash = hash};
+    class_of[c] = k;
+    (*classes)[k].count++;
+  }
+  for (uint32_t k = 0, at = 0; k < *count; k++) {
+    (*classes)[k].chips = members + at;
+    for (uint32_t c = 0; c < chips; c++)
+      if (class_of[c] == k) members[at++] = c;
+  }
+  return WEFT_OK;
+}
+
+/** Which parameters stay in the row: blocks always, scalars where chips differ. */
+static weft_status layout_row(const weft_chip_code *codes, chip_class *class, weft_arena *arena, weft_diag *diag) {
+  const weft_chip_code *first = &codes[class->first_chip];
+  class->index_of = WEFT_NEW_ARRAY(arena, int64_t, first->parameter_count);
+  if (!class->index_of) return weft_error_memory(diag);
+  for (uint64_t i = 0; i < first->parameter_count; i++) {
+    bool varies = first->parameters[i].block;
+    for (uint32_t c = 1; c < class->count && !varies; c++) {
+      const weft_chip_code *other = &codes[class->chips[c]];
+      varies = other->values[other->parameters[i].first] != first->values[first->parameters[i].first];
+    }
+    class->index_of[i] = varies ? (int64_t)class->row_length : -1;
+    if (varies) class->row_length += first->parameters[i].count;
+  }
+  return WEFT_OK;
+}
+
+static void print_parameter(weft_text *out, const weft_chip_code *code, const chip_class *class, uint64_t parameter) {
+  const weft_parameter *p = &code->parameters[parameter];
+  int64_t index = class->index_of[parameter];
+  if (p->block)
+    weft_text_i64(out, index);
+  else if (index < 0)
+    weft_text_i64(out, code->values[p->first]);
+  else
+    weft_text_printf(out, "(uint64_t)p[%" PRId64 "]", index);
+}
+
+/** The class's text with every placeholder replaced. */
+static void substitute(weft_text *out, const weft_chip_code *code, const chip_class *class) {
+  const char *at = code->text.data, *end = at + code->text.length;
+  while (at < end) {
+    const char *mark = memchr(at, '\x01', (size_t)(end - at));
+    weft_text_append(out, at, (size_t)((mark ? mark : end) - at));
+    if (!mark) break;
+    char *rest;
+    print_parameter(out, code, class, strtoull(mark + 1, &rest, 10));
+    at = rest + 1;
+  }
+}
+
+static void print_rows(weft_text *out, const weft_chip_code *codes, const chip_class *class) {
+  weft_text_puts(out, "static const int64_t parameters[] = {");
+  for (uint32_t c = 0; c < class->count; c++) {
+    const weft_chip_code *code = &codes[class->chips[c]];
+    weft_text_printf(out, "\n    /* chip %" PRIu32 " */", class->chips[c]);
+    uint64_t printed = 0;
+    for (uint64_t i = 0; i < code->parameter_count; i++)
+      for (uint64_t v = 0; class->index_of[i] >= 0 && v < code->parameters[i].count; v++) {
+        if (printed++ % 24 == 23) weft_text_puts(out, "\n    ");
+        weft_text_printf(out, " %" PRId64 ",", code->values[code->parameters[i].first + v]);
+      }
+  }
+  weft_text_puts(out, " 0};\nstatic const uint16_t chips[] = {");
+  for (uint32_t c = 0; c < class->count; c++) weft_text_printf(out, "%s%" PRIu32, c ? ", " : "", class->chips[c]);
+  weft_text_puts(out, "};\n\n");
+}
+
+static void print_class(weft_text *out, const weft_chip_code *codes, const chip_class *class, uint32_t number) {
+  const weft_chip_code *code = &codes[class->first_chip];
+  weft_text_puts(out, "/* Generated by weft. The program of ");
+  weft_text_printf(out, class->count == 1 ? "chip %" PRIu32 "." : "%" PRIu32 " chips.", class->count == 1 ? class->first_chip : class->count);
+  weft_text_puts(out, " Slots, steps and parameters: weft/program_abi.h. */\n#include <weft/program_abi.h>\n\n");
+  substitute(out, code, class);
+  print_rows(out, codes, class);
+  uint64_t hash = weft_hash_bytes(0, out->data ? out->data : "", out->length);
+  weft_text_printf(out,
+                   "extern const weft_abi_class weft_class_%" PRIu32 ";\nconst weft_abi_class weft_class_%" PRIu32
+                   " = {\n    .hash = UINT64_C(%" PRIu64 "), .tensors = tensors, .tensor_count = %" PRIu64
+                   ",\n    .steps = steps, .step_count = %" PRIu64 ", .parameter_count = %" PRIu64
+                   ", .parameters = parameters,\n    .chip_count = %" PRIu32 ", .chips = chips,\n};\n",
+                   number, number, hash, code->slot_count, code->step_count, class->row_length, class->count);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+
+static weft_status write_file(const char *directory, const char *name, weft_text *text, weft_codegen_report *report, weft_diag *diag) {
+  if (text->failed) return weft_error_memory(diag);
+  char path[4096];
+  if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path)
+    return weft_error(diag, WEFT_INVALID, "choose a shorter path", "the path of %s is too long", name);
+  for (size_t i = 0; i < text->length; i++) report->lines += text->data[i] == '\n';
+  weft_status status = weft_write_file(path, text->data, text->length, true, diag);
+  weft_text_free(text);
+  return status;
+}
+
+static weft_status write_program(const weft_chip_code *codes, uint32_t chips, uint32_t classes, const char *directory,
+                                 weft_codegen_report *report, weft_diag *diag) {
+  weft_text text = {0};
+  weft_text_puts(&text, "/* Generated by weft: the classes of the program and which chips they are for. */\n#include <weft/program_abi.h>\n\n"
+                        "_Static_assert(WEFT_ABI_VERSION == ");
+  weft_text_printf(&text, "%d, \"weft's headers and this program disagree: run weft codegen again\");\n\n", 1);
+  for (uint32_t k = 0; k < classes; k++) weft_text_printf(&text, "extern const weft_abi_class weft_class_%" PRIu32 ";\n", k);
+  weft_text_puts(&text, "extern const weft_abi_program weft_program_table;\nconst weft_abi_program weft_program_table = {\n    .abi_version = WEFT_ABI_VERSION, .arithmetic = ");
+  weft_text_printf(&text, "%d, .name = \"", WEFT_ARITHMETIC_VERSION);
+  weft_text_c_string(&text, codes[0].program->name);
+  weft_text_printf(&text, "\", .chips = %" PRIu32 ", .class_count = %" PRIu32 ",\n    .classes = (const weft_abi_class *const[]){", chips, classes);
+  for (uint32_t k = 0; k < classes; k++) weft_text_printf(&text, "%s&weft_class_%" PRIu32, k ? ", " : "", k);
+  weft_text_puts(&text, "},\n};\n");
+  weft_status status = write_file(directory, "program.c", &text, report, diag);
+  static const char *const mains[2][2] = {{"run.c", "weft_main_mpi"}, {"run_local.c", "weft_main_local"}};
+  for (int i = 0; i < 2 && status == WEFT_OK; i++) {
+    weft_text_printf(&text,
+                     "/* Generated by weft. */\n#include <weft/program_abi.h>\n\nextern const weft_abi_program weft_program_table;\n"
+                     "int main(int argc, char **argv) { return %s(&weft_program_table, argc, argv); }\n",
+                     mains[i][1]);
+    status = write_file(directory, mains[i][0], &text, report, diag);
+  }
+  return status;
+}
+
+static weft_status write_library(const char *directory, weft_codegen_report *report, weft_diag *diag) {
+  weft_text text = {0};
+  weft_text_puts(&text, "/* Generated by weft: the program as a library. Link with libprogram.so. */\n#ifndef WEFT_GENERATED_PROGRAM_H\n"
+                        "#define WEFT_GENERATED_PROGRAM_H\n\n#include <mpi.h>\n#include <weft/tensor_file.h>\n\n"
+                        "/** Runs the program once on the ranks of `comm`, one a chip: collective. Every rank passes the whole inputs (or those its\n"
+                        " * chip reads) by dataset name, and gets in `outputs` the blocks its chip writes, as whole datasets on rank 0. Returns 0, or\n"
+                        " * weft's exit status; messages go to standard error of one rank. */\n"
+                        "int weft_prog_run(MPI_Comm comm, const weft_array_set *inputs, weft_array_set *outputs);\n\n#endif\n");
+  weft_status status = write_file(directory, "program.h", &text, report, diag);
+  if (status != WEFT_OK) return status;
+  weft_text_puts(&text, "/* Generated by weft. */\n#include \"program.h\"\n\n#include <weft/program_run.h>\n\nextern const weft_abi_program weft_program_table;\n\n"
+                        "__attribute__((visibility(\"default\"))) int weft_prog_run(MPI_Comm comm, const weft_array_set *inputs, weft_array_set *outputs) {\n"
+                        "  return weft_program_run_mpi(&weft_program_table, comm, inputs, outputs);\n}\n");
+  return write_file(directory, "library.c", &text, report, diag);
+}
+
+/** Class files of an earlier, larger program would be mistaken for this one's. */
+static void remove_stale(const char *directory, uint32_t classes) {
+  char path[4096];
+  for (uint32_t k = classes;; k++) {
+    int length = snprintf(path, sizeof path, "%s/class_%" PRIu32 ".c", directory, k);
+    if (length < 0 || (size_t)length >= sizeof path || unlink(path) != 0) return;
+    path[length - 1] = 'o';
+    unlink(path);
+  }
+}
+
+weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char *directory, const weft_codegen_options *options,
+                               weft_codegen_report *report, weft_diag *diag) {
+  if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+    return weft_error(diag, WEFT_UNAVAILABLE, NULL, "%s: cannot be made: %s", directory, strerror(errno));
+  weft_arena *arena = weft_arena_new();
+  if (!arena) return weft_error_memory(diag);
+  chip_class *classes;
+  weft_status status = group(codes, chips, arena, &classes, &report->classes, diag);
+  for (uint32_t k = 0; status == WEFT_OK && k < report->classes; k++) {
+    status = layout_row(codes, &classes[k], arena, diag);
+    if (status != WEFT_OK) break;
+    weft_text text = {0};
+    char name[32];
+    snprintf(name, sizeof name, "class_%" PRIu32 ".c", k);
+    print_class(&text, codes, &classes[k], k);
+    report->walked += codes[classes[k].first_chip].graph == NULL && codes[classes[k].first_chip].program->stage_count > 0;
+    status = write_file(directory, name, &text, report, diag);
+  }
+  if (status == WEFT_OK) status = write_program(codes, chips, report->classes, directory, report, diag);
+  if (status == WEFT_OK) status = write_library(directory, report, diag);
+  if (status == WEFT_OK) status = weft_codegen_write_ninja(directory, report->classes, report->walked > 0, options, diag);
+  if (status == WEFT_OK) remove_stale(directory, report->classes);
+  weft_arena_free(arena);
+  return status;
+}

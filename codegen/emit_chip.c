@@ -1,0 +1,257 @@
+/* One chip's text: slots, tensor table, steps in program order. */
+#include "emit_private.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static uint64_t add_parameter(weft_chip_code *code, bool block, const int64_t *values, uint64_t count) {
+  if (!weft_arena_grow(code->arena, &code->parameters, code->parameter_count, &code->parameter_capacity,
+                       sizeof *code->parameters)) {
+    code->status = weft_error_memory(code->diag);
+    return 0;
+  }
+  code->parameters[code->parameter_count] = (weft_parameter){block, code->value_count, count};
+  for (uint64_t i = 0; i < count; i++) {
+    if (!weft_arena_grow(code->arena, &code->values, code->value_count, &code->value_capacity, sizeof *code->values)) {
+      code->status = weft_error_memory(code->diag);
+      return 0;
+    }
+    code->values[code->value_count++] = values[i];
+  }
+  return code->parameter_count++;
+}
+
+static void placeholder(weft_text *text, uint64_t parameter) {
+  weft_text_append(text, "\x01", 1);
+  weft_text_u64(text, parameter);
+  weft_text_append(text, "\x02", 1);
+}
+
+void weft_codegen_scalar(weft_chip_code *code, weft_text *text, int64_t value) {
+  placeholder(text, add_parameter(code, false, &value, 1));
+}
+
+void weft_codegen_block(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count) {
+  placeholder(text, add_parameter(code, true, values, count));
+}
+
+int64_t weft_codegen_slot(weft_chip_code *code, uint32_t tensor) {
+  if (code->slot_of_tensor[tensor] < 0) {
+    code->tensor_of_slot[code->slot_count] = tensor;
+    code->slot_of_tensor[tensor] = (int64_t)code->slot_count++;
+  }
+  return code->slot_of_tensor[tensor];
+}
+
+void weft_codegen_name(weft_text *text, const char *name) {
+  const char *at = strrchr(name, '@');
+  char short_name[128];
+  size_t length = at && at != name ? (size_t)(at - name) : strlen(name);
+  if (length >= sizeof short_name) length = sizeof short_name - 1;
+  memcpy(short_name, name, length);
+  short_name[length] = 0;
+  weft_text_c_string(text, short_name);
+}
+
+static void slot_list(weft_text *text, const char *name, const int64_t *slots, uint64_t count) {
+  weft_text_printf(text, "(const int64_t[]){");
+  (void)name;
+  for (uint64_t i = 0; i < count; i++) weft_text_printf(text, "%" PRId64 ", ", slots[i]);
+  weft_text_puts(text, "-1}");
+}
+
+void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name, const char *target, const int64_t *reads,
+                       uint64_t read_count, const int64_t *writes, uint64_t write_count, double flops) {
+  weft_text *text = &code->steps;
+  weft_text_printf(text, "    {.kind = WEFT_STEP_%s, .name = \"", kind);
+  weft_codegen_name(text, name);
+  weft_text_printf(text, "\", %s,\n     .reads = ", target);
+  slot_list(text, "reads", reads, read_count);
+  weft_text_puts(text, ", .writes = ");
+  slot_list(text, "writes", writes, write_count);
+  if (flops > 0) weft_text_printf(text, ", .flops = %.17g", flops);
+  weft_text_puts(text, "},\n");
+  code->step_count++;
+}
+
+/* ---- tensor table ------------------------------------------------------------------------------------------------ */
+
+static void write_values(weft_text *tables, uint64_t slot, const uint64_t *items, uint64_t count, bool is_signed) {
+  weft_text_printf(tables, "static const %s values_%" PRIu64 "[] = {", is_signed ? "int64_t" : "uint64_t", slot);
+  for (uint64_t i = 0; i < count; i++) {
+    if (i % 8 == 0) weft_text_puts(tables, "\n    ");
+    if (is_signed && items[i] == (uint64_t)INT64_MIN)
+      weft_text_puts(tables, "INT64_MIN, ");
+    else if (is_signed)
+      weft_text_printf(tables, "%" PRId64 ", ", (int64_t)items[i]);
+    else
+      weft_text_printf(tables, "%" PRIu64 "u, ", items[i]);
+  }
+  weft_text_puts(tables, "\n};\n");
+}
+
+static void write_fill(weft_chip_code *code, weft_text *row, uint64_t slot, const weft_init *init) {
+  switch (init->kind) {
+    case WEFT_INIT_EXTERNAL: break;
+    case WEFT_INIT_ZERO: weft_text_puts(row, ", .fill = 1"); break;
+    case WEFT_INIT_CONST_F: weft_text_printf(row, ", .fill = 2, .fill_value = %" PRIu64 "u", init->const_f); break;
+    case WEFT_INIT_PATTERN:
+      weft_text_printf(row, ", .fill = 3, .fill_value = (uint64_t)INT64_C(%" PRId64 "), .fill_shift = INT64_C(%" PRId64 ")",
+                       init->pattern.modulus, init->pattern.shift);
+      break;
+    case WEFT_INIT_VALUES:
+      write_values(&code->tables, slot, (const uint64_t *)init->values.items, init->values.count, true);
+      weft_text_printf(row, ", .fill = 4, .fill_value = %" PRIu64 ", .values = values_%" PRIu64, init->values.count, slot);
+      break;
+    case WEFT_INIT_FLOAT_VALUES:
+      write_values(&code->tables, slot, init->float_values.items, init->float_values.count, false);
+      weft_text_printf(row, ", .fill = 5, .fill_value = %" PRIu64 ", .values = values_%" PRIu64, init->float_values.count, slot);
+      break;
+    case WEFT_INIT_RANDOM_BF16:
+      weft_text_printf(row, ", .fill = 6, .fill_value = %" PRIu32 ", .fill_shift = %" PRId32, init->random.seed,
+                       init->random.shift_milli);
+      break;
+  }
+}
+
+static bool reads_dataset(const weft_chip_code *code, uint32_t tensor) {
+  weft_tensor_role role = code->program->tensors[tensor].role;
+  return role != WEFT_ROLE_ACTIVATION && !code->received[tensor];
+}
+
+static void write_extents(weft_text *row, const weft_tensor *tensor) {
+  uint64_t plane[2] = {tensor->has_shard ? tensor->shard.rows : tensor->elems.rows,
+                       tensor->has_shard ? tensor->shard.cols : tensor->elems.cols};
+  const uint64_t *extents = tensor->shape ? tensor->shape : plane;
+  uint64_t rank = tensor->shape ? tensor->shape_count : 2;
+  weft_text_printf(row, ".rank = %" PRIu64 ", .extents = {", rank);
+  for (uint64_t i = 0; i < rank; i++) weft_text_printf(row, "%s%" PRIu64, i ? ", " : "", extents[i]);
+  weft_text_puts(row, "}");
+}
+
+static void write_place(weft_chip_code *code, weft_text *row, const weft_tensor *tensor) {
+  const weft_shard *shard = &tensor->shard;
+  bool whole = !tensor->has_shard || (shard->row0 == 0 && shard->col0 == 0 && shard->rows == tensor->elems.rows &&
+                                      shard->cols == tensor->elems.cols && shard->writer);
+  weft_text_puts(row, ", .place = ");
+  if (whole) {
+    weft_text_puts(row, "-1");
+    return;
+  }
+  const int64_t place[3] = {(int64_t)shard->row0, (int64_t)shard->col0, shard->writer};
+  weft_codegen_block(code, row, place, 3);
+}
+
+static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
+  uint32_t id = code->tensor_of_slot[slot];
+  const weft_tensor *tensor = &code->program->tensors[id];
+  weft_text_puts(rows, "    {.name = \"");
+  weft_codegen_name(rows, tensor->name);
+  weft_text_puts(rows, "\", ");
+  bool dataset = reads_dataset(code, id);
+  if (dataset) {
+    weft_text_puts(rows, ".dataset = \"");
+    weft_text_c_string(rows, tensor->has_shard ? tensor->shard.of : tensor->name);
+    weft_text_puts(rows, "\", ");
+  }
+  weft_text_printf(rows, ".format = %d /* %s */, .role = %d, .rows = %" PRIu64 ", .cols = %" PRIu64 ", ", (int)tensor->dtype,
+                   weft_format_name(tensor->dtype),
+                   code->received[id] ? (int)WEFT_ROLE_ACTIVATION : (int)tensor->role, tensor->elems.rows, tensor->elems.cols);
+  if (dataset) {
+    write_extents(rows, tensor);
+    write_place(code, rows, tensor);
+    if (tensor->role != WEFT_ROLE_OUTPUT) write_fill(code, rows, slot, &tensor->init);
+  } else {
+    weft_text_puts(rows, ".place = -1");
+  }
+  weft_text_puts(rows, "},\n");
+}
+
+/* ---- values and tensors -------------------------------------------------------------------------------------------- */
+
+static uint32_t find_tensor(const weft_program *program, const char *name) {
+  for (uint64_t i = 0; i < program->tensor_count; i++)
+    if (strcmp(program->tensors[i].name, name) == 0) return (uint32_t)i;
+  return WEFT_NONE;
+}
+
+static bool prepare(weft_chip_code *code) {
+  const weft_program *program = code->program;
+  uint64_t tensors = program->tensor_count, values = code->graph ? code->graph->value_count : 0;
+  code->tensor_of_value = WEFT_NEW_ARRAY(code->arena, uint32_t, values);
+  code->value_of_tensor = WEFT_NEW_ARRAY(code->arena, uint32_t, tensors);
+  code->slot_of_tensor = WEFT_NEW_ARRAY(code->arena, int64_t, tensors);
+  code->tensor_of_slot = WEFT_NEW_ARRAY(code->arena, uint32_t, tensors);
+  code->received = WEFT_NEW_ARRAY(code->arena, bool, tensors);
+  code->done = WEFT_NEW_ARRAY(code->arena, uint8_t, code->collectives->count);
+  if (!code->tensor_of_value || !code->value_of_tensor || !code->slot_of_tensor || !code->tensor_of_slot || !code->received ||
+      !code->done) {
+    code->status = weft_error_memory(code->diag);
+    return false;
+  }
+  for (uint64_t i = 0; i < tensors; i++) {
+    code->slot_of_tensor[i] = -1;
+    code->value_of_tensor[i] = WEFT_NONE;
+  }
+  for (uint64_t v = 0; v < values; v++) {
+    /* Lifting keeps the tensors first and in order; names settle it where it does not. */
+    uint32_t tensor = v < tensors && strcmp(program->tensors[v].name, code->graph->values[v].name) == 0
+                          ? (uint32_t)v
+                          : find_tensor(program, code->graph->values[v].name);
+    code->tensor_of_value[v] = tensor;
+    if (tensor != WEFT_NONE) code->value_of_tensor[tensor] = (uint32_t)v;
+  }
+  for (uint64_t l = 0; l < program->link_count; l++)
+    for (uint64_t i = 0; i < program->links[l].receive_count; i++) code->received[program->links[l].receives[i]] = true;
+  return true;
+}
+
+static void links_after(weft_chip_code *code, uint64_t after) {
+  for (uint64_t l = 0; l < code->program->link_count; l++)
+    if (code->program->links[l].after == after) weft_codegen_link(code, &code->program->links[l]);
+}
+
+/** Datasets keep a fixed place in the table: those a step never touches are still read and checked. */
+static void slots_for_datasets(weft_chip_code *code) {
+  for (uint64_t i = 0; i < code->program->tensor_count; i++)
+    if (reads_dataset(code, (uint32_t)i)) weft_codegen_slot(code, (uint32_t)i);
+}
+
+static void assemble(weft_chip_code *code) {
+  weft_text rows = {0};
+  for (uint64_t s = 0; s < code->slot_count; s++) write_tensor(code, &rows, s);
+  weft_text *text = &code->text;
+  weft_text_append(text, code->tables.data ? code->tables.data : "", code->tables.length);
+  weft_text_puts(text, "static const weft_abi_tensor tensors[] = {\n");
+  if (rows.length)
+    weft_text_append(text, rows.data, rows.length);
+  else
+    weft_text_puts(text, "    {0},\n");
+  weft_text_puts(text, "};\n\n");
+  weft_text_append(text, code->functions.data ? code->functions.data : "", code->functions.length);
+  weft_text_puts(text, "static const weft_abi_step steps[] = {\n");
+  if (code->steps.length)
+    weft_text_append(text, code->steps.data, code->steps.length);
+  else
+    weft_text_puts(text, "    {0},\n");
+  weft_text_puts(text, "};\n\n");
+  bool failed = rows.failed || text->failed || code->functions.failed || code->steps.failed || code->tables.failed;
+  weft_text_free(&rows);
+  if (failed) code->status = weft_error_memory(code->diag);
+}
+
+void weft_codegen_chip(weft_chip_code *code) {
+  if (!prepare(code)) return;
+  slots_for_datasets(code);
+  if (!code->graph && code->program->stage_count) {
+    weft_codegen_walk(code);
+  } else {
+    links_after(code, UINT64_MAX);
+    uint64_t sections = code->program->section_count ? code->program->section_count : 1;
+    for (uint64_t s = 0; s < sections; s++) {
+      if (code->graph) weft_codegen_section(code, (uint32_t)s);
+      links_after(code, s);
+    }
+  }
+  if (code->status == WEFT_OK) assemble(code);
+}

@@ -1,0 +1,102 @@
+/* Private to codegen/: one chip's program as text with parameters, before chips are grouped into classes.
+ *
+ * The text of a chip is C with placeholders for every number that may differ between structurally equal chips. Two chips belong to
+ * one class exactly when their texts are equal; a scalar that has one value on all chips of a class is printed as that value. */
+#ifndef WEFT_CODEGEN_EMIT_PRIVATE_H
+#define WEFT_CODEGEN_EMIT_PRIVATE_H
+
+#include "weft/codegen.h"
+
+/** A run of parameters: one scalar, or a block that a table names by its first index. */
+typedef struct weft_parameter {
+  bool block;
+  uint64_t first; /**< into weft_chip_code.values */
+  uint64_t count;
+} weft_parameter;
+
+/** An all-reduce over the whole machine. */
+typedef struct weft_collective {
+  const char *key;       /**< names of its nodes, each ended by a newline */
+  uint32_t node_count;
+  const char **nodes;    /**< tensor names */
+  uint16_t *owners;      /**< by node */
+  uint32_t *firsts, *counts;
+  uint32_t of;
+  uint16_t *readers;
+  uint32_t reader_count;
+  uint64_t reader_capacity;
+  weft_pool pool;
+  weft_format format;
+  uint64_t rows, cols;
+} weft_collective;
+
+typedef struct weft_collectives {
+  weft_arena *arena;
+  weft_collective *items;
+  uint64_t count, capacity;
+} weft_collectives;
+
+/** One chip while its text is made. */
+typedef struct weft_chip_code {
+  uint32_t chip;
+  const weft_program *program;
+  weft_graph *graph;      /**< lifted; NULL: walked */
+  weft_arena *arena;
+  weft_diag *diag;
+  weft_status status;
+  const weft_collectives *collectives;
+  const weft_codegen_options *options;
+  uint32_t *tensor_of_value; /**< by value, WEFT_NONE for a value inside a chain */
+  uint32_t *value_of_tensor; /**< by tensor */
+  int64_t *slot_of_tensor;   /**< by tensor, -1 without storage */
+  uint32_t *tensor_of_slot;
+  uint64_t slot_count;
+  bool *received;            /**< by tensor: filled by a link */
+  uint8_t *done;             /**< by collective: its step was emitted */
+  weft_text functions, tables, steps;
+  uint64_t step_count, link_count;
+  weft_text text;            /**< the whole class text with placeholders */
+  weft_parameter *parameters;
+  uint64_t parameter_count, parameter_capacity;
+  int64_t *values;
+  uint64_t value_count, value_capacity;
+} weft_chip_code;
+
+/** Lifts every chip and finds the collectives between them. */
+weft_status weft_codegen_collect(weft_chip_code *codes, uint32_t chips, weft_collectives *collectives, weft_diag *diag);
+/** Makes one chip's text. */
+void weft_codegen_chip(weft_chip_code *code);
+
+/* Steps of one chip (emit_steps.c): each appends to functions, tables and steps. */
+void weft_codegen_section(weft_chip_code *code, uint32_t section);
+void weft_codegen_link(weft_chip_code *code, const weft_link_point *link);
+void weft_codegen_walk(weft_chip_code *code);
+void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collective, int64_t out, const uint32_t *chain,
+                             uint32_t chain_count, const char *name);
+
+/* Pieces shared by the emitters. */
+/** Appends a placeholder for a scalar used inside a section function. */
+void weft_codegen_scalar(weft_chip_code *code, weft_text *text, int64_t value);
+/** Appends a placeholder for the index of the first of `count` parameters. */
+void weft_codegen_block(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count);
+/** The chip's slot for a tensor, given out in order of first use. */
+int64_t weft_codegen_slot(weft_chip_code *code, uint32_t tensor);
+/** A tensor's name without its "@chip" ending: equal on structurally equal chips. */
+void weft_codegen_name(weft_text *text, const char *name);
+/** A weft_abi_step's row: reads and writes are slots. */
+void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name, const char *target, const int64_t *reads,
+                       uint64_t read_count, const int64_t *writes, uint64_t write_count, double flops);
+/** The collective whose nodes are exactly these tensors of the chip. */
+const weft_collective *weft_codegen_find_collective(const weft_chip_code *code, const weft_graph_op *op);
+/** Appends the epilogue table `static const weft_abi_epilogue NAME[]`; nothing when the chain is empty. */
+void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const char *name, const uint32_t *chain,
+                           uint32_t chain_count);
+
+/** Groups chips by text; writes class files, program.c, program.h, mains, build.ninja. */
+weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char *directory, const weft_codegen_options *options,
+                               weft_codegen_report *report, weft_diag *diag);
+/** build.ninja. */
+weft_status weft_codegen_write_ninja(const char *directory, uint32_t classes, bool walks, const weft_codegen_options *options,
+                                     weft_diag *diag);
+
+#endif

@@ -1,0 +1,334 @@
+/* Steps of one chip: sections as calls of the runtime's operations, links, all-reduces. */
+#include "emit_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_CHAIN = 16, MAX_SLOTS = 160 };
+
+/** Slots a step reads and writes, without repeats. */
+typedef struct slot_set {
+  int64_t slots[MAX_SLOTS];
+  uint64_t count;
+  bool full;
+} slot_set;
+
+static void slot_add(slot_set *set, int64_t slot) {
+  for (uint64_t i = 0; i < set->count; i++)
+    if (set->slots[i] == slot) return;
+  if (set->count < MAX_SLOTS)
+    set->slots[set->count++] = slot;
+  else
+    set->full = true;
+}
+
+/** What one section function is made of. */
+typedef struct section_body {
+  weft_text text;
+  slot_set reads, writes;
+  double flops;
+} section_body;
+
+static const weft_value *value_at(const weft_chip_code *code, uint32_t value) { return &code->graph->values[value]; }
+
+static int64_t slot_of_value(weft_chip_code *code, uint32_t value) {
+  uint32_t tensor = code->tensor_of_value[value];
+  if (tensor == WEFT_NONE) {
+    code->status = weft_error(code->diag, WEFT_INVALID, NULL, "chip %u: value '%s' has no tensor in the program", code->chip,
+                              value_at(code, value)->name);
+    return 0;
+  }
+  return weft_codegen_slot(code, tensor);
+}
+
+/* ---- chains of epilogues ---------------------------------------------------------------------------------------------- */
+
+static bool is_epilogue(weft_graph_op_kind kind) {
+  return kind == WEFT_GRAPH_BIAS || kind == WEFT_GRAPH_RELU || kind == WEFT_GRAPH_REQUANT || kind == WEFT_GRAPH_CLAMP;
+}
+
+/** The only op of the same section that reads `value`, when it is an epilogue of it and the value has no tensor of its own. */
+static uint32_t next_in_chain(const weft_chip_code *code, uint32_t op) {
+  const weft_graph *graph = code->graph;
+  uint32_t value = graph->ops[op].out, found = WEFT_NONE;
+  if (code->tensor_of_value[value] != WEFT_NONE) return WEFT_NONE;
+  for (uint64_t i = op + 1; i < graph->op_count && graph->ops[i].section == graph->ops[op].section; i++)
+    for (uint32_t k = 0; k < graph->ops[i].in_count; k++) {
+      if (graph->ops[i].ins[k] != value) continue;
+      if (found != WEFT_NONE || k != 0 || !is_epilogue(graph->ops[i].kind)) return WEFT_NONE;
+      found = (uint32_t)i;
+    }
+  return found;
+}
+
+static uint32_t collect_chain(const weft_chip_code *code, uint32_t op, uint32_t *chain, uint32_t *last) {
+  uint32_t count = 0;
+  *last = op;
+  for (uint32_t next = next_in_chain(code, op); next != WEFT_NONE && count < MAX_CHAIN; next = next_in_chain(code, *last)) {
+    chain[count++] = next;
+    *last = next;
+  }
+  return count;
+}
+
+void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const char *name, const uint32_t *chain,
+                           uint32_t chain_count) {
+  if (chain_count == 0) return;
+  weft_text_printf(text, "%sstatic const weft_abi_epilogue %s[] = {", indent, name);
+  for (uint32_t i = 0; i < chain_count; i++) {
+    const weft_graph_op *op = &code->graph->ops[chain[i]];
+    if (i) weft_text_puts(text, ", ");
+    switch (op->kind) {
+      case WEFT_GRAPH_BIAS:
+        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = %" PRId64 "}", slot_of_value(code, op->ins[1]));
+        break;
+      case WEFT_GRAPH_RELU: weft_text_puts(text, "{.kind = WEFT_EPILOGUE_RELU}"); break;
+      case WEFT_GRAPH_REQUANT:
+        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_REQUANT, .m = INT64_C(%" PRId64 "), .s = %" PRIu32 "}", op->m, op->s);
+        break;
+      default:
+        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_CLAMP, .m = INT64_C(%" PRId64 "), .s = INT64_C(%" PRId64 ")}", op->low, op->high);
+    }
+  }
+  weft_text_puts(text, "};\n");
+}
+
+static void chain_comment(const weft_chip_code *code, weft_text *text, uint32_t op, const uint32_t *chain, uint32_t count) {
+  weft_text_puts(text, "  /* ");
+  weft_codegen_name(text, code->graph->ops[op].name);
+  for (uint32_t i = 0; i < count; i++) {
+    weft_text_puts(text, ", ");
+    weft_codegen_name(text, code->graph->ops[chain[i]].name);
+  }
+  weft_text_puts(text, " */\n");
+}
+
+static void chain_reads(weft_chip_code *code, slot_set *reads, const uint32_t *chain, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (code->graph->ops[chain[i]].kind == WEFT_GRAPH_BIAS) slot_add(reads, slot_of_value(code, code->graph->ops[chain[i]].ins[1]));
+}
+
+/* ---- operations ----------------------------------------------------------------------------------------------------------- */
+
+static void plane(const weft_value *value, uint64_t *rows, uint64_t *cols) {
+  weft_plane_extents(value->rank, value->extents, rows, cols);
+}
+
+static void emit_product(weft_chip_code *code, section_body *body, uint32_t index, const uint32_t *chain, uint32_t count,
+                         uint32_t last) {
+  const weft_graph_op *op = &code->graph->ops[index];
+  uint64_t m, k, n, rows;
+  plane(value_at(code, op->ins[0]), &m, &k);
+  plane(value_at(code, op->ins[1]), &rows, &n);
+  int64_t a = slot_of_value(code, op->ins[0]), b = slot_of_value(code, op->ins[1]);
+  int64_t out = slot_of_value(code, code->graph->ops[last].out);
+  char epilogue[48];
+  snprintf(epilogue, sizeof epilogue, "epilogue_%" PRIu32, index);
+  chain_comment(code, &body->text, index, chain, count);
+  weft_codegen_epilogue(code, &body->text, "  ", epilogue, chain, count);
+  weft_text_printf(&body->text,
+                   "  static const weft_abi_product product_%" PRIu32 " = {.a = %" PRId64 ", .b = %" PRId64 ", .out = %" PRId64
+                   ", .m = %" PRIu64 ", .n = %" PRIu64 ", .k = %" PRIu64 ", .acc = %d /* %s */, .segments = %" PRIu32,
+                   index, a, b, out, m, n, k, (int)op->acc, weft_acc_policy_name(op->acc), op->segments);
+  if (count) weft_text_printf(&body->text, ", .epilogue_count = %" PRIu32 ", .epilogue = %s", count, epilogue);
+  weft_text_printf(&body->text, "};\n  weft_product(chip, &product_%" PRIu32 ");\n", index);
+  slot_add(&body->reads, a);
+  slot_add(&body->reads, b);
+  chain_reads(code, &body->reads, chain, count);
+  slot_add(&body->writes, out);
+  body->flops += 2.0 * (double)m * (double)n * (double)k;
+}
+
+static void copy_row(weft_chip_code *code, weft_text *text, int64_t from, int64_t to, const uint64_t from_at[2],
+                     const uint64_t to_at[2], uint64_t rows, uint64_t cols) {
+  static const char *const names[4] = {".from_row = ", ".from_col = ", ".to_row = ", ".to_col = "};
+  const uint64_t at[4] = {from_at[0], from_at[1], to_at[0], to_at[1]};
+  weft_text_printf(text, "      {.from = %" PRId64 ", .to = %" PRId64 ", .rows = %" PRIu64 ", .cols = %" PRIu64, from, to, rows, cols);
+  for (int i = 0; i < 4; i++) {
+    weft_text_puts(text, ", ");
+    weft_text_puts(text, names[i]);
+    weft_codegen_scalar(code, text, (int64_t)at[i]);
+  }
+  weft_text_puts(text, "},\n");
+}
+
+/** A block's place in the plane of a value: dimensions but the last fold into rows, so blocks of values of rank above two must be
+ * whole in all leading dimensions but the first. */
+static bool plane_start(weft_chip_code *code, const weft_graph_op *op, const weft_value *whole, const weft_value *block,
+                        const uint64_t *starts, uint64_t at[2]) {
+  at[0] = at[1] = 0;
+  if (whole->rank == 0) return true;
+  uint64_t inner = 1;
+  for (uint32_t d = whole->rank - 1; d-- > 1;) {
+    if (whole->extents[d] != block->extents[d]) {
+      code->status = weft_error(code->diag, WEFT_INVALID, NULL, "'%s': a block cut in dimension %u of a rank-%u value is not supported",
+                                op->name, d, whole->rank);
+      return false;
+    }
+    inner *= whole->extents[d];
+  }
+  at[1] = starts[whole->rank - 1];
+  if (whole->rank > 1) at[0] = starts[0] * inner;
+  return true;
+}
+
+static void emit_copies(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
+  int64_t out = slot_of_value(code, op->out);
+  const weft_value *result = value_at(code, op->out);
+  bool slice = op->kind == WEFT_GRAPH_SLICE;
+  weft_text_puts(&body->text, "  /* ");
+  weft_codegen_name(&body->text, op->name);
+  weft_text_puts(&body->text, " */\n  weft_copy(chip, (const weft_abi_copy[]){\n");
+  for (uint32_t i = 0; i < op->in_count; i++) {
+    const weft_value *in = value_at(code, op->ins[i]);
+    const weft_value *whole = slice ? in : result, *block = slice ? result : in;
+    uint64_t at[2], zero[2] = {0, 0}, rows, cols;
+    if (!plane_start(code, op, whole, block, op->starts[i], at)) return;
+    plane(block, &rows, &cols);
+    int64_t from = slot_of_value(code, op->ins[i]);
+    copy_row(code, &body->text, from, out, slice ? at : zero, slice ? zero : at, rows, cols);
+    slot_add(&body->reads, from);
+  }
+  weft_text_printf(&body->text, "  }, %" PRIu32 ");\n", op->in_count);
+  slot_add(&body->writes, out);
+}
+
+static void node_row(weft_text *text, const weft_body_node *node) {
+  weft_text_printf(text, "      {.kind = %d", (int)node->kind);
+  if (node->kind == WEFT_BODY_UNARY)
+    weft_text_printf(text, ", .sfpu = %d, .eps_nano = %" PRIu64 "u, .over = %" PRIu64 "u", (int)node->sfpu, node->eps_nano, node->over);
+  weft_text_printf(text, ", .child = {%" PRIu32 ", %" PRIu32 ", %" PRIu32 "}, .value = %" PRIu64 "u},\n", node->child[0],
+                   node->child[1], node->child[2], node->value);
+}
+
+/** The body of a pointwise op, or of an epilogue that follows nothing it could be fused into. */
+static weft_body body_of(const weft_graph_op *op, weft_body_node nodes[8]) {
+  if (op->kind == WEFT_GRAPH_POINTWISE) return op->body;
+  memset(nodes, 0, 8 * sizeof *nodes);
+  double low = op->kind == WEFT_GRAPH_RELU ? 0.0 : (double)op->low, high = (double)op->high, m = (double)op->m;
+  nodes[0].kind = WEFT_BODY_OPERAND;
+  nodes[1].kind = WEFT_BODY_CONST;
+  nodes[2].child[0] = 0;
+  nodes[2].child[1] = 1;
+  switch (op->kind) {
+    case WEFT_GRAPH_BIAS:
+      nodes[1] = (weft_body_node){.kind = WEFT_BODY_OPERAND, .value = 1};
+      nodes[2].kind = WEFT_BODY_ADD;
+      return (weft_body){nodes, 3};
+    case WEFT_GRAPH_REQUANT:
+      memcpy(&nodes[1].value, &m, sizeof m);
+      nodes[2].kind = WEFT_BODY_MUL;
+      nodes[3] = (weft_body_node){.kind = WEFT_BODY_SHR, .child = {2}, .value = op->s};
+      return (weft_body){nodes, 4};
+    case WEFT_GRAPH_CLAMP:
+      memcpy(&nodes[1].value, &low, sizeof low);
+      nodes[2].kind = WEFT_BODY_MAX;
+      nodes[3].kind = WEFT_BODY_CONST;
+      memcpy(&nodes[3].value, &high, sizeof high);
+      nodes[4] = (weft_body_node){.kind = WEFT_BODY_MIN, .child = {2, 3}};
+      return (weft_body){nodes, 5};
+    default: /* RELU */
+      memcpy(&nodes[1].value, &low, sizeof low);
+      nodes[2].kind = WEFT_BODY_MAX;
+      return (weft_body){nodes, 3};
+  }
+}
+
+static void operand_row(weft_chip_code *code, section_body *body, const weft_graph_op *op, uint32_t i) {
+  const weft_value *in = value_at(code, op->ins[i]), *out = value_at(code, op->out);
+  uint64_t rows, cols, in_rows, in_cols;
+  plane(out, &rows, &cols);
+  plane(in, &in_rows, &in_cols);
+  if ((in_rows != rows && in_rows != 1) || (in_cols != cols && in_cols != 1)) {
+    code->status = weft_error(code->diag, WEFT_INVALID, NULL, "'%s': operand '%s' broadcasts along an inner dimension, which is not supported",
+                              op->name, in->name);
+    return;
+  }
+  int64_t slot = slot_of_value(code, op->ins[i]);
+  weft_text_printf(&body->text, "      {.tensor = %" PRId64 ", .row_stride = %" PRIu64 ", .col_stride = %d},\n", slot,
+                   in_rows == rows && rows > 1 ? in_cols : 0, in_cols == cols && cols > 1 ? 1 : 0);
+  slot_add(&body->reads, slot);
+}
+
+static void emit_pointwise(weft_chip_code *code, section_body *body, uint32_t index) {
+  const weft_graph_op *op = &code->graph->ops[index];
+  weft_body_node nodes[8];
+  weft_body expression = body_of(op, nodes);
+  chain_comment(code, &body->text, index, NULL, 0);
+  weft_text_printf(&body->text, "  static const weft_abi_operand operands_%" PRIu32 "[] = {\n", index);
+  for (uint32_t i = 0; i < op->in_count; i++) operand_row(code, body, op, i);
+  weft_text_printf(&body->text, "  };\n  static const weft_abi_node nodes_%" PRIu32 "[] = {\n", index);
+  for (uint64_t i = 0; i < expression.node_count; i++) {
+    if (expression.nodes[i].kind == WEFT_BODY_SELECT)
+      code->status = weft_error(code->diag, WEFT_INVALID, NULL, "'%s': a body with an axis predicate is not supported here", op->name);
+    node_row(&body->text, &expression.nodes[i]);
+  }
+  int64_t out = slot_of_value(code, op->out);
+  weft_text_printf(&body->text,
+                   "  };\n  static const weft_abi_pointwise pointwise_%" PRIu32 " = {.out = %" PRId64 ", .operand_count = %" PRIu32
+                   ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64 ", .nodes = nodes_%" PRIu32
+                   "};\n  weft_pointwise(chip, &pointwise_%" PRIu32 ");\n",
+                   index, out, op->in_count, index, expression.node_count, index, index);
+  slot_add(&body->writes, out);
+  uint64_t rows, cols;
+  plane(value_at(code, op->out), &rows, &cols);
+  body->flops += (double)rows * (double)cols;
+}
+
+/* ---- sections ---------------------------------------------------------------------------------------------------------------- */
+
+static void flush_section(weft_chip_code *code, section_body *body, uint32_t section) {
+  if (body->text.length) {
+    char function[64], target[96];
+    snprintf(function, sizeof function, "section_%" PRIu64, code->step_count);
+    snprintf(target, sizeof target, ".section = %s", function);
+    weft_text_printf(&code->functions, "static void %s(weft_chip *chip, const int64_t *p) {\n  (void)p;\n", function);
+    weft_text_append(&code->functions, body->text.data, body->text.length);
+    weft_text_puts(&code->functions, "}\n\n");
+    const char *name = section < code->graph->section_count ? code->graph->section_names[section] : code->program->name;
+    weft_codegen_step(code, "SECTION", name, target, body->reads.slots, body->reads.count, body->writes.slots, body->writes.count,
+                      body->flops);
+    if (body->reads.full || body->writes.full)
+      code->status = weft_error(code->diag, WEFT_INVALID, "split the section", "section '%s' touches more than %d tensors", name, MAX_SLOTS);
+  }
+  if (body->text.failed) code->status = weft_error_memory(code->diag);
+  weft_text_free(&body->text);
+  *body = (section_body){0};
+}
+
+static void emit_op(weft_chip_code *code, section_body *body, uint32_t section, uint32_t index, bool *fused) {
+  const weft_graph_op *op = &code->graph->ops[index];
+  uint32_t chain[MAX_CHAIN], last = index, count = 0;
+  switch (op->kind) {
+    case WEFT_GRAPH_MATMUL:
+      count = collect_chain(code, index, chain, &last);
+      emit_product(code, body, index, chain, count, last);
+      break;
+    case WEFT_GRAPH_ALL_REDUCE: {
+      flush_section(code, body, section);
+      count = collect_chain(code, index, chain, &last);
+      const weft_collective *collective = weft_codegen_find_collective(code, op);
+      if (collective)
+        weft_codegen_all_reduce(code, collective, slot_of_value(code, code->graph->ops[last].out), chain, count, op->name);
+      break;
+    }
+    case WEFT_GRAPH_SLICE:
+    case WEFT_GRAPH_ASSEMBLE: emit_copies(code, body, op); break;
+    default: emit_pointwise(code, body, index);
+  }
+  for (uint32_t i = 0; i < count; i++) fused[chain[i]] = true;
+}
+
+void weft_codegen_section(weft_chip_code *code, uint32_t section) {
+  const weft_graph *graph = code->graph;
+  bool *fused = WEFT_NEW_ARRAY(code->arena, bool, graph->op_count);
+  if (!fused) {
+    code->status = weft_error_memory(code->diag);
+    return;
+  }
+  section_body body = {0};
+  for (uint64_t i = 0; i < graph->op_count && code->status == WEFT_OK; i++)
+    if (graph->ops[i].section == section && !fused[i]) emit_op(code, &body, section, (uint32_t)i, fused);
+  flush_section(code, &body, section);
+}
