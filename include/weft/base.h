@@ -135,6 +135,12 @@ void weft_text_free(weft_text *text);
  * none. */
 size_t weft_utf8_length(const char *bytes, size_t length);
 
+/** Insertions, deletions, replacements and swaps of neighbours that turn one name into the other, over their first 63
+ * bytes. */
+uint32_t weft_edit_distance(const char *a, const char *b);
+/** Whether one name was probably meant by the other: their distance is at most 1 or a third of the longer one. */
+bool weft_names_alike(const char *a, const char *b);
+
 /** Reads a whole file ("-" is standard input) into a malloc'ed, NUL-terminated buffer that the caller frees. */
 weft_status weft_read_file(const char *path, char **bytes, size_t *length, weft_diag *diag);
 /** Writes a file whole ("-" is standard output): beside it, synced, renamed. Unchanged contents leave the file alone

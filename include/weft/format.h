@@ -79,6 +79,10 @@ float weft_minimum_f32(float a, float b);
 /** A requantised integer: floor(value * m / 2^s) with the product in 64 bits, two's complement wrap in the product. */
 int64_t weft_requant(int64_t value, int64_t m, uint32_t s);
 
+/** Element `index` of a RandomBf16 fill, a value of Bf16: u + shift_milli / 1000 in fp32, rounded to Bf16, where u is the
+ * upper 24 bits of the index-th number after the first of a splitmix64 generator started at `seed`, scaled to [-1, 1). */
+float weft_random_bf16(uint32_t seed, int32_t shift_milli, uint64_t index);
+
 /* Elementary functions over fp32: plain fp32 arithmetic with explicit fma, at most 1 ulp, the same at any vector width. */
 float weft_expf(float x);
 float weft_logf(float x);
