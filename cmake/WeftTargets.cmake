@@ -22,9 +22,19 @@ function(weft_add_room name)
     list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   endforeach()
   add_library(weft_${name} STATIC ${sources})
-  target_link_libraries(weft_${name} PUBLIC ${ARG_LIBS} PRIVATE weft_flags)
-  target_include_directories(weft_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(weft_${name} PUBLIC ${ARG_LIBS} PRIVATE $<BUILD_INTERFACE:weft_flags>)
+  target_include_directories(weft_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  set_property(GLOBAL APPEND PROPERTY WEFT_ROOMS weft_${name}) # what WeftInstall installs
 endfunction()
+
+# What tests need to be told under a sanitizer: OpenMP's runtime is not instrumented; its Archer tool explains it to the
+# thread sanitizer.
+set(WEFT_TEST_ENVIRONMENT)
+if(WEFT_SANITIZE MATCHES thread)
+  file(GLOB archer_folders /usr/lib/llvm-*/lib)
+  find_library(WEFT_ARCHER archer HINTS ${archer_folders} REQUIRED)
+  list(APPEND WEFT_TEST_ENVIRONMENT OMP_TOOL_LIBRARIES=${WEFT_ARCHER} TSAN_OPTIONS=ignore_noninstrumented_modules=1)
+endif()
 
 # weft_add_test(NAME SOURCES file... LIBS lib... LABELS label... [ARGS arg...] [TIMEOUT seconds]): one cmocka program, one CTest entry.
 function(weft_add_test name)
@@ -36,5 +46,5 @@ function(weft_add_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${WEFT_TEST_ENVIRONMENT}")
 endfunction()
