@@ -93,6 +93,8 @@ typedef struct weft_graph {
   const char **section_names; /**< by section */
   uint64_t section_capacity;
   uint32_t chips; /**< 1 before partitioning */
+  weft_diag *diag; /**< where builder calls report */
+  bool failed;     /**< a builder call has failed: weft_graph_check refuses the graph */
 } weft_graph;
 
 /* ---- builder: every call returns the new value's id, or WEFT_NONE with a message in the graph's diag ------------------- */
