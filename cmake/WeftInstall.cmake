@@ -6,6 +6,12 @@ foreach(room ${rooms})
   string(REGEX REPLACE "^weft_" "" name ${room})
   set_target_properties(${room} PROPERTIES EXPORT_NAME ${name})
 endforeach()
+# Everything a user needs, and no tests: what ./demo builds.
+add_custom_target(weft_programs DEPENDS ${rooms})
+if(TARGET weft)
+  add_dependencies(weft_programs weft)
+endif()
+
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 install(TARGETS ${rooms} weft_hdf5 EXPORT weftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET weft)
