@@ -101,7 +101,7 @@ if [ -s "$faults" ]; then
   status=1
 fi
 if command -v clang-format > /dev/null; then
-  unformatted=$(printf '%s\n' $c_files | xargs -P 2 -n 16 clang-format --dry-run 2>&1 | sed -n 's/:[0-9]*:[0-9]*: warning: code should be.*//p' | sort -u)
+  unformatted=$(printf '%s\n' $c_files | xargs clang-format --dry-run 2>&1 | sed -n 's/:[0-9]*:[0-9]*: warning: code should be.*//p' | sort -u)
   if [ -n "$unformatted" ]; then
     echo "not formatted; run clang-format -i on:" $unformatted
     [ "${1:-}" != --strict ] || status=1
