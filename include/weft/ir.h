@@ -548,6 +548,8 @@ weft_phase weft_program_phase(const weft_program *program);
 uint64_t weft_buffer_bytes(const weft_program *program, const weft_buffer *buffer);
 /** The section that holds a stage, buffer or item; UINT64_MAX when none does. */
 uint64_t weft_section_of_stage(const weft_program *program, uint32_t stage);
+uint64_t weft_section_of_buffer(const weft_program *program, uint32_t buffer);
+uint64_t weft_section_of_item(const weft_program *program, uint32_t item);
 /** For every stage its fold level (seed, fold_levels): 0 prologue, 1 body, 2 epilogue; in `arena`, NULL without memory. */
 uint8_t *weft_fold_levels(const weft_program *program, weft_arena *arena);
 /** For every section its phase (sections up to and with the next rendezvous); in `arena`. */
@@ -567,8 +569,15 @@ weft_status weft_program_read_file(const char *path, weft_program **program, wef
 void weft_program_write(const weft_program *program, weft_text *text);
 /** Names every use of a field or variant of ours, for `weft fmt --portable`: WEFT_INVALID with one message each. */
 weft_status weft_program_portable(const weft_program *program, weft_diag *diag);
-/** A deep copy with its own arena. */
+/** A deep copy with its own arena; NULL when memory is exhausted. */
 weft_program *weft_program_clone(const weft_program *program);
+
+/* Deep copies of parts into another program's arena. Ids are copied as they are: renumber them afterwards. False or NULL
+ * when memory is exhausted. */
+bool weft_tensor_copy(weft_arena *arena, const weft_tensor *from, weft_tensor *to);
+bool weft_stage_copy(weft_arena *arena, const weft_stage *from, weft_stage *to);
+bool weft_op_copy(weft_arena *arena, const weft_op *from, weft_op *to);
+weft_compute_op *weft_compute_op_copy(weft_arena *arena, const weft_compute_op *op);
 
 /* ---- validation --------------------------------------------------------------------------------------------------------------- */
 
