@@ -19,7 +19,7 @@ if(TARGET weft)
   install(TARGETS weft EXPORT weftTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/targets DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/targets DESTINATION ${CMAKE_INSTALL_DATADIR}/weft OPTIONAL)
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${package_folder})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/weftConfig.cmake
