@@ -26,12 +26,13 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in ${
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/WeftHdf5.cmake ${PROJECT_SOURCE_DIR}/cmake/WeftAddProgram.cmake DESTINATION ${package_folder})
+  ${PROJECT_SOURCE_DIR}/cmake/WeftAddProgram.cmake DESTINATION ${package_folder})
 
 # Static libraries in link order: a room may use the rooms before it.
 set(WEFT_PC_LIBS)
 foreach(room ${rooms})
   string(PREPEND WEFT_PC_LIBS " -l${room}")
 endforeach()
+file(RELATIVE_PATH WEFT_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # wherever it is installed
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
