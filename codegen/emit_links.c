@@ -63,7 +63,7 @@ void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collec
     slots[i] = tensor == WEFT_NONE ? -1 : weft_codegen_slot(code, tensor);
     if (slots[i] >= 0) reads[read_count++] = slots[i];
   }
-  char variable[64], epilogue[64], target[96];
+  char variable[48], epilogue[80], target[96];
   snprintf(variable, sizeof variable, "all_reduce_%" PRIu64, code->step_count);
   snprintf(epilogue, sizeof epilogue, "epilogue_of_%s", variable);
   snprintf(target, sizeof target, ".all_reduce = &%s", variable);

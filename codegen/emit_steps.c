@@ -280,7 +280,7 @@ static void emit_pointwise(weft_chip_code *code, section_body *body, uint32_t in
 
 static void flush_section(weft_chip_code *code, section_body *body, uint32_t section) {
   if (body->text.length) {
-    char function[64], target[96];
+    char function[48], target[96];
     snprintf(function, sizeof function, "section_%" PRIu64, code->step_count);
     snprintf(target, sizeof target, ".section = %s", function);
     weft_text_printf(&code->functions, "static void %s(weft_chip *chip, const int64_t *p) {\n  (void)p;\n", function);
