@@ -95,4 +95,132 @@ static inline float weft_inline_minimum_f32(float a, float b) {
   return a != a ? a : b != b ? b : number;
 }
 
+/* ---- elementary functions ------------------------------------------------------------------------------------------
+ * The polynomials are minimax fits with fp32 coefficients (Brisebarre and Chevillard, "Efficient polynomial
+ * L-infinity approximations", 2007); sums that matter keep their rounding error (Dekker's fast two-sum). */
+
+/* ln 2 in two parts: the first has 15 bits, so that its product with an exponent is exact. */
+#define WEFT_LN2_HIGH 0x1.62e4p-1f
+#define WEFT_LN2_LOW 0x1.7f7d1cp-20f
+
+/* exp(x + x_low) = 2^n * (1 + r + low), |r| <= ln 2 / 2 and a little. */
+typedef struct weft_exp_parts {
+  int32_t n;
+  float r, low;
+} weft_exp_parts;
+
+/* |x| < 2^22 * ln 2, or NaN: then r is NaN and n any number. */
+static inline weft_exp_parts weft_inline_exp_parts(float x, float x_low) {
+  const float shift = 0x1.8p23f; /* adding it rounds to an integer, which stands in the low bits of the sum */
+  float shifted = fmaf(x, 0x1.715476p0f, shift);
+  float n = shifted - shift;
+  float first = fmaf(n, -WEFT_LN2_HIGH, x); /* exact */
+  float r = fmaf(n, -WEFT_LN2_LOW, first);
+  float rest = fmaf(n, -WEFT_LN2_LOW, first - r) + x_low;
+  float q = 0x1.a2741p-13f;
+  q = fmaf(q, r, 0x1.6d5156p-10f);
+  q = fmaf(q, r, 0x1.110feep-7f);
+  q = fmaf(q, r, 0x1.5554e4p-5f);
+  q = fmaf(q, r, 0x1.555556p-3f);
+  q = fmaf(q, r, 0.5f);
+  weft_exp_parts parts = {(int32_t)(weft_bits_of_f32(shifted) - 0x4b400000), r, fmaf(r * r, q, rest)};
+  return parts;
+}
+
+/* 2^n for -126 <= n <= 127; any float for other n. */
+static inline float weft_inline_power_of_two(int32_t n) { return weft_f32_of_bits((uint32_t)(n + 127) << 23); }
+
+static inline float weft_inline_exp_of_parts(weft_exp_parts parts) {
+  float sum = 1.0f + parts.r;
+  float value = sum + ((1.0f - sum) + parts.r + parts.low);
+  /* Two factors, each in range: only the second product rounds, and only where the result is denormal. */
+  int32_t half = parts.n >> 1;
+  return value * weft_inline_power_of_two(half) * weft_inline_power_of_two(parts.n - half);
+}
+
+static inline float weft_inline_expf(float x) {
+  float above = x < -110.0f ? -110.0f : x;
+  float inside = above > 89.0f ? 89.0f : above;
+  return weft_inline_exp_of_parts(weft_inline_exp_parts(inside, 0.0f));
+}
+
+static inline float weft_inline_logf(float x) {
+  uint32_t bits = weft_bits_of_f32(x);
+  uint32_t denormal = bits < 0x00800000;
+  bits = denormal ? weft_bits_of_f32(x * 0x1p23f) : bits;
+  /* x = 2^n * (1 + f) with 1 + f in [2/3, 4/3). */
+  int32_t exponent = (int32_t)(bits - 0x3f2aaaab) >> 23;
+  float f = weft_f32_of_bits(bits - ((uint32_t)exponent << 23)) - 1.0f;
+  float n = (float)(denormal ? exponent - 23 : exponent);
+  float q = 0x1.db5f84p-4f;
+  q = fmaf(q, f, -0x1.fd0638p-4f);
+  q = fmaf(q, f, 0x1.bc6c48p-4f);
+  q = fmaf(q, f, -0x1.f74e0cp-4f);
+  q = fmaf(q, f, 0x1.24cd4p-3f);
+  q = fmaf(q, f, -0x1.55787ep-3f);
+  q = fmaf(q, f, 0x1.999896p-3f);
+  q = fmaf(q, f, -0x1.ffffb4p-3f);
+  q = fmaf(q, f, 0x1.555556p-2f);
+  q = fmaf(q, f, -0.5f);
+  float sum = fmaf(n, WEFT_LN2_HIGH, f);
+  float rest = f - fmaf(n, -WEFT_LN2_HIGH, sum);
+  float value = sum + fmaf(f * f, q, fmaf(n, WEFT_LN2_LOW, rest));
+  float positive = x < INFINITY ? value : x;
+  return x > 0.0f ? positive : x == 0.0f ? -INFINITY : NAN;
+}
+
+/* tanh(x) = u / (u + 2) with u = exp(2 |x|) - 1 in two parts, so that small x keep their accuracy. */
+static inline float weft_inline_tanhf(float x) {
+  float magnitude = fabsf(x);
+  float inside = magnitude > 10.0f ? 10.0f : magnitude;
+  weft_exp_parts parts = weft_inline_exp_parts(inside + inside, 0.0f);
+  float scale = weft_inline_power_of_two(parts.n);
+  float whole = scale - 1.0f, part = scale * parts.r;
+  float sum = whole + part;
+  float sum_low = (part - (sum - whole)) + scale * parts.low;
+  float u = sum + sum_low;
+  float u_low = sum_low - (u - sum);
+  float d = u + 2.0f;
+  float from_u = d - 2.0f;
+  float d_low = (u - from_u) + (2.0f - (d - from_u)) + u_low;
+  float inverse = 1.0f / d;
+  float quotient = u * inverse;
+  float rest = fmaf(-quotient, d, u) + fmaf(-quotient, d_low, u_low);
+  return copysignf(fmaf(rest, inverse, quotient), x);
+}
+
+/* x + x p(x^2) below 3/4, 1 - exp(c + w q(w)) with w = |x| - 1 from there. */
+static inline float weft_inline_erff(float x) {
+  float magnitude = fabsf(x);
+  float square = x * x;
+  float p = -0x1.63836p-11f;
+  p = fmaf(p, square, 0x1.4f79aap-8f);
+  p = fmaf(p, square, -0x1.b7b2a2p-6f);
+  p = fmaf(p, square, 0x1.ce2b54p-4f);
+  p = fmaf(p, square, -0x1.81273cp-2f);
+  p = fmaf(p, square, 0x1.06eba8p-3f);
+  float small = fmaf(magnitude, p, magnitude);
+
+  float inside = magnitude > 3.95f ? 3.95f : magnitude;
+  float w = inside - 1.0f;
+  float q = 0x1.9a4dbap-24f;
+  q = fmaf(q, w, 0x1.a4b64cp-22f);
+  q = fmaf(q, w, -0x1.b7ec72p-16f);
+  q = fmaf(q, w, 0x1.3b4db4p-12f);
+  q = fmaf(q, w, -0x1.08fb78p-9f);
+  q = fmaf(q, w, 0x1.49341ap-7f);
+  q = fmaf(q, w, -0x1.5474fcp-5f);
+  q = fmaf(q, w, -0x1.afabe6p-1f);
+  q = fmaf(q, w, -0x1.51c9bp1f);
+  const float c = -0x1.d97fcp0f, c_low = 0x1.b0abacp-25f;
+  float sum = fmaf(q, w, c);
+  float rest = fmaf(q, w, c - sum) + c_low; /* exact up to its last rounding while |q w| <= |c| */
+  weft_exp_parts parts = weft_inline_exp_parts(sum, rest);
+  float scale = weft_inline_power_of_two(parts.n);
+  float whole = 1.0f - scale, part = scale * parts.r;
+  float difference = whole - part;
+  float large = difference + (((whole - difference) - part) - scale * parts.low);
+  return copysignf(magnitude >= 0.75f ? large : small, x);
+}
+
 #endif
