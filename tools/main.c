@@ -5,10 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COMMAND(identifier, name, help) int weft_cmd_##identifier(int argc, char **argv);
-#include "commands.def"
-#undef COMMAND
-
 typedef struct command {
   const char *name;
   int (*run)(int argc, char **argv);

@@ -94,4 +94,9 @@ int weft_tool_finish(weft_status status, weft_diag *diag, const weft_arguments *
 /** Prints one error without a place to standard error. */
 void weft_tool_error(const char *hint, const char *format, ...) WEFT_PRINTF(2, 3);
 
+/* Every subcommand, so that each file sees its own prototype. */
+#define COMMAND(identifier, name, help) int weft_cmd_##identifier(int argc, char **argv);
+#include "commands.def"
+#undef COMMAND
+
 #endif
