@@ -1,0 +1,113 @@
+/* What an assignment costs on the target: the largest part's work, the bytes a chip lacks, the all-reduce. */
+#include "internal.h"
+
+/* Chips looked at for the bytes that must move: enough to meet every kind of neighbour on a mesh. */
+#define SAMPLED_CHIPS 32
+
+static uint64_t largest_part(const weft_partitioner *p, const weft_graph_op *op, const weft_assignment *assignment,
+                             uint8_t factor, uint64_t extent) {
+  if (factor == WEFT_NO_FACTOR) return extent;
+  const weft_cut *cut = &assignment->cuts[factor];
+  return cut->axis_count ? weft_cut_largest(cut, op->factors[factor].extent, weft_cut_parts(p, cut)) : extent;
+}
+
+static double largest_block_bytes(const weft_partitioner *p, const weft_graph_op *op, const weft_assignment *assignment,
+                                  const weft_value *value, const uint8_t *factors) {
+  double bytes = (double)weft_format_bytes(value->dtype);
+  for (uint32_t d = 0; d < value->rank; d++)
+    bytes *= (double)largest_part(p, op, assignment, factors[d], value->extents[d]);
+  return bytes;
+}
+
+static double rate(double per_second) { return per_second > 0 ? per_second : 1e9; }
+
+static void cost_compute(const weft_partitioner *p, const weft_graph_op *op, const weft_assignment *assignment,
+                         weft_cost *cost) {
+  const weft_value *values = p->graph->values;
+  double flops = op->kind == WEFT_GRAPH_MATMUL ? 2 : 1, bytes = 0;
+  for (uint8_t f = 0; f < op->factor_count; f++)
+    flops *= (double)largest_part(p, op, assignment, f, op->factors[f].extent);
+  for (uint32_t i = 0; i < op->in_count; i++) {
+    double operand = largest_block_bytes(p, op, assignment, &values[op->ins[i]], op->in_factors[i]);
+    if (values[op->ins[i]].producer == WEFT_NONE) cost->bytes += operand;
+    bytes += operand;
+  }
+  double result = largest_block_bytes(p, op, assignment, &values[op->out], op->out_factors);
+  cost->bytes += result;
+  double work = flops / rate(p->target->flops_per_second[values[op->ins[0]].dtype]);
+  double traffic = (bytes + result) / rate(p->target->dram_bytes_per_second);
+  cost->compute = (work > traffic ? work : traffic) + p->target->op_seconds;
+}
+
+static bool runs_at(const weft_partitioner *p, const weft_graph_op *op, const weft_assignment *assignment,
+                    uint32_t chip) {
+  weft_block block;
+  if (!weft_result_block(p, op, assignment, chip, &block)) return false;
+  const weft_cut *reduce = weft_reduce_cut(p, op, assignment);
+  if (!reduce) return true;
+  uint64_t begin, end;
+  return weft_cut_range(reduce, op->factors[weft_reduce_factor(op)].extent, weft_cut_parts(p, reduce),
+                        weft_cut_part(p, reduce, chip), &begin, &end);
+}
+
+/* The most bytes a sampled chip lacks of the operand, and whether any must cut its block out of what it holds. */
+static uint64_t missing_elements(const weft_partitioner *p, uint32_t op, uint32_t operand, const weft_assignment *made,
+                                 const weft_assignment *assignment, bool *cuts) {
+  const weft_graph_op *node = &p->graph->ops[op];
+  const weft_graph_op *maker = &p->graph->ops[p->graph->values[node->ins[operand]].producer];
+  uint32_t samples = (uint32_t)weft_min_u64(p->chips, SAMPLED_CHIPS);
+  uint64_t most = 0;
+  for (uint32_t s = 0; s < samples; s++) {
+    uint32_t chip = (uint32_t)((uint64_t)p->chips * s / samples);
+    if (!runs_at(p, node, assignment, chip)) continue;
+    weft_block need, have;
+    weft_operand_block(p, node, assignment, operand, chip, &need);
+    bool here = weft_result_block(p, maker, made, chip, &have);
+    uint64_t missing = weft_block_volume(&need) - (here ? weft_block_shared(&need, &have) : 0);
+    if (missing > most) most = missing;
+    if (here && missing == 0 && !weft_block_equal(&need, &have)) *cuts = true;
+  }
+  return most;
+}
+
+static void cost_gather(const weft_partitioner *p, uint32_t op, uint32_t operand, const weft_assignment *made,
+                        const weft_assignment *assignment, weft_cost *cost) {
+  const weft_graph_op *node = &p->graph->ops[op];
+  const weft_value *value = &p->graph->values[node->ins[operand]];
+  bool cuts = false;
+  double missing =
+      (double)missing_elements(p, op, operand, made, assignment, &cuts) * (double)weft_format_bytes(value->dtype);
+  double block = largest_block_bytes(p, node, assignment, value, node->in_factors[operand]);
+  if (missing > 0)
+    cost->gather +=
+        missing / rate(p->target->link_bytes_per_second) + p->target->link_latency_seconds + p->target->op_seconds;
+  else if (cuts)
+    cost->gather += 2 * block / rate(p->target->dram_bytes_per_second) + p->target->op_seconds;
+  if (missing > 0 || cuts) cost->bytes += block;
+}
+
+static void cost_reduce(const weft_partitioner *p, const weft_graph_op *op, const weft_assignment *assignment,
+                        weft_cost *cost) {
+  const weft_cut *cut = weft_reduce_cut(p, op, assignment);
+  if (!cut) return;
+  const weft_value *out = &p->graph->values[op->out];
+  double holders = (double)weft_min_u64(cut->segments, weft_cut_parts(p, cut));
+  double bytes = largest_block_bytes(p, op, assignment, out, op->out_factors) / (double)weft_format_bytes(out->dtype) *
+                 (double)weft_format_bytes(weft_acc_format(op->acc));
+  cost->reduce = 2 * (holders - 1) / holders * bytes / rate(p->target->link_bytes_per_second) +
+                 2 * p->target->link_latency_seconds + bytes / rate(p->target->dram_bytes_per_second) +
+                 p->target->op_seconds;
+  cost->bytes += bytes;
+}
+
+void weft_cost_of(const weft_partitioner *p, uint32_t op, const weft_assignment *const *plan,
+                  const weft_assignment *assignment, weft_cost *cost) {
+  const weft_graph_op *node = &p->graph->ops[op];
+  *cost = (weft_cost){0};
+  cost_compute(p, node, assignment, cost);
+  for (uint32_t i = 0; i < node->in_count; i++) {
+    uint32_t producer = p->graph->values[node->ins[i]].producer;
+    if (producer != WEFT_NONE && plan[producer]) cost_gather(p, op, i, plan[producer], assignment, cost);
+  }
+  cost_reduce(p, node, assignment, cost);
+}
