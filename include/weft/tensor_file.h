@@ -4,6 +4,8 @@
  * the 16-bit IEEE type; Bf16 and Fp8 are unsigned bits plus the dtype attribute. The file's own type is read and written;
  * every conversion is ours, a mismatch is an error. Files carry no time stamps: equal contents are equal files. External
  * links, external storage, virtual datasets and filters that are not built in are refused by name.
+ * HDF5 is not thread-safe: all calls of a process that touch files come from one thread (those on arrays and sets in memory
+ * need not). MPI need not be initialised.
  * A dataset is seen as a plane: rank 0 is 1 x 1, rank 1 is 1 x N, more than two dimensions fold all but the last into rows.
  * Source: design 3-partition-codegen-runtime.md "HDF5"; HDF5 1.10 reference manual. */
 #ifndef WEFT_TENSOR_FILE_H
@@ -51,9 +53,13 @@ typedef struct weft_dataset_info {
   uint32_t rank;
   uint64_t extents[WEFT_MAX_RANK];
   const char *role; /**< attribute, or "" */
+  /** NULL, or why it cannot be read ("64-bit floats", "an external link", "9 dimensions"): then only the name is
+   * meaningful, dtype is WEFT_FORMAT_COUNT, and reading it is the error that says so. */
+  const char *unsupported;
 } weft_dataset_info;
 
-/** Opens a file for reading. Errors name the file: missing, no HDF5 file, truncated. */
+/** Opens a file for reading and lists what is in it. Errors name the file: missing, no HDF5 file, truncated, groups nested
+ * too deep or in a circle. */
 weft_status weft_tensor_file_open(const char *path, weft_tensor_file **file, weft_diag *diag);
 void weft_tensor_file_close(weft_tensor_file *file);
 /** Datasets in name order (bytewise). */
@@ -62,11 +68,15 @@ const weft_dataset_info *weft_tensor_file_info(const weft_tensor_file *file, uin
 /** The dataset called `name`, NULL when there is none. */
 const weft_dataset_info *weft_tensor_file_find(const weft_tensor_file *file, const char *name);
 /** Reads the block rows x cols at (row0, col0) of a dataset's plane into `out`, `out_stride` elements between rows. The
- * dataset must have exactly `dtype`. Only the block's bytes are read (contiguous data is mapped).
+ * dataset must have exactly `dtype`. Only the block's bytes are read (contiguous data past HDF5, column blocks of it
+ * mapped); big-endian elements are turned round. While a file is read no other process may cut it short.
  * Errors: missing dataset (lists near names), dtype or bounds mismatch, read failure: each names file and tensor. */
 weft_status weft_tensor_file_read(weft_tensor_file *file, const char *name, weft_format dtype, uint64_t row0, uint64_t rows,
                                   uint64_t col0, uint64_t cols, void *out, uint64_t out_stride, weft_diag *diag);
-/** Reads a whole file into a set. */
+/** Checks that the dataset exists with this type and these extents (rank and all): one message naming file and tensor. */
+weft_status weft_tensor_file_expect(const weft_tensor_file *file, const char *name, weft_format dtype, uint32_t rank,
+                                    const uint64_t *extents, weft_diag *diag);
+/** Reads a whole file into a set. Datasets that cannot be read are left out, with a warning each. */
 weft_status weft_array_set_read(const char *path, weft_array_set *set, weft_diag *diag);
 
 /* ---- writing -------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,64 @@
+/* Whole files as sets of arrays. */
+#include "internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A file of a few bytes can declare any size: data that is neither in the file nor compressed in it is bounded. */
+static bool is_plausible(const weft_dataset_info *info, uint64_t file_bytes) {
+  weft_array shape = {.rank = info->rank};
+  memcpy(shape.extents, info->extents, sizeof shape.extents);
+  uint64_t most;
+  if (weft_mul_overflow(file_bytes, 1032, &most) || weft_add_overflow(most, UINT64_C(1) << 28, &most)) return true;
+  return weft_array_elements(&shape) * weft_format_bytes(info->dtype) <= most;
+}
+
+static weft_status read_item(weft_tensor_file *file, const weft_dataset_info *info, uint64_t file_bytes,
+                             weft_array_set *set, weft_diag *diag) {
+  if (info->unsupported) {
+    weft_diag_add(diag, WEFT_WARNING, (weft_place){.file = file->path}, NULL,
+                  "tensor `%s` is left out: the dataset is or has %s", info->name, info->unsupported);
+    return WEFT_OK;
+  }
+  if (!is_plausible(info, file_bytes))
+    return weft_hdf5_error(diag, WEFT_INVALID, file->path, info->name, "read a block of it, or write it out in full",
+                           "it declares far more elements than a file of %" PRIu64 " bytes can hold", file_bytes);
+  weft_array *array = weft_array_set_add(set, info->name, info->dtype, info->rank, info->extents);
+  if (!array) return weft_error_memory(diag);
+  uint64_t rows, cols;
+  weft_plane_extents(info->rank, info->extents, &rows, &cols);
+  return weft_tensor_file_read(file, info->name, info->dtype, 0, rows, 0, cols, array->data, cols, diag);
+}
+
+weft_status weft_array_set_read(const char *path, weft_array_set *set, weft_diag *diag) {
+  weft_tensor_file *file;
+  weft_status status = weft_tensor_file_open(path, &file, diag);
+  if (status != WEFT_OK) return status;
+  struct stat information;
+  uint64_t file_bytes = fstat(file->descriptor, &information) == 0 ? (uint64_t)information.st_size : UINT64_MAX;
+  for (uint64_t i = 0; i < file->count && status == WEFT_OK; i++)
+    status = read_item(file, &file->entries[i].info, file_bytes, set, diag);
+  weft_tensor_file_close(file);
+  return status;
+}
+
+static weft_status write_item(weft_tensor_writer *writer, const weft_array *array, weft_diag *diag) {
+  uint64_t rows, cols;
+  weft_plane_extents(array->rank, array->extents, &rows, &cols);
+  return weft_tensor_writer_write(writer, array->name, 0, rows, 0, cols, array->data, cols, diag);
+}
+
+weft_status weft_array_set_write(const char *path, const weft_array_set *set, weft_diag *diag) {
+  weft_tensor_writer *writer;
+  weft_status status = weft_tensor_writer_create(path, &writer, diag);
+  if (status != WEFT_OK) return status;
+  for (uint64_t i = 0; i < set->count && status == WEFT_OK; i++) {
+    const weft_array *array = &set->items[i];
+    status = weft_tensor_writer_declare(writer, array->name, array->dtype, array->rank, array->extents, NULL, diag);
+  }
+  for (uint64_t i = 0; i < set->count && status == WEFT_OK; i++) status = write_item(writer, &set->items[i], diag);
+  if (status == WEFT_OK) return weft_tensor_writer_commit(writer, diag);
+  weft_tensor_writer_abandon(writer);
+  return status;
+}
