@@ -1,0 +1,104 @@
+/* weft_graph_check: what must hold of a graph as a whole. */
+#include "graph_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static weft_status check_value(const weft_graph *graph, uint32_t id, weft_diag *diag) {
+  const weft_value *value = &graph->values[id];
+  weft_status status = weft_value_check(graph, id, diag);
+  if (status != WEFT_OK) return status;
+  if (value->chip >= graph->chips)
+    return weft_error(diag, WEFT_INVALID, NULL, "value '%s' is on chip %u of %u", value->name, value->chip,
+                      graph->chips);
+  bool source = value->role == WEFT_ROLE_INPUT || value->role == WEFT_ROLE_PARAM;
+  if (source && value->producer != WEFT_NONE)
+    return weft_error(diag, WEFT_INVALID, NULL, "value '%s' is a source and has a producer", value->name);
+  if (!source && value->producer == WEFT_NONE)
+    return weft_error(diag, WEFT_INVALID, NULL, "value '%s' has no producer", value->name);
+  if (!source && (value->producer >= graph->op_count || graph->ops[value->producer].out != id))
+    return weft_error(diag, WEFT_INVALID, NULL, "value '%s' is not the result of its producer", value->name);
+  if (value->has_partial && value->role != WEFT_ROLE_ACTIVATION)
+    return weft_error(diag, WEFT_INVALID, "reduce it first", "'%s' is partial and cannot be %s", value->name,
+                      weft_tensor_role_name(value->role));
+  return WEFT_OK;
+}
+
+static weft_status check_factors(const weft_graph *graph, const weft_graph_op *op, weft_diag *diag) {
+  const weft_value *out = &graph->values[op->out];
+  bool fine = op->factor_count <= WEFT_MAX_FACTORS;
+  for (uint32_t d = 0; fine && d < out->rank; d++) {
+    uint8_t factor = op->out_factors[d];
+    fine = factor == WEFT_NO_FACTOR ? out->extents[d] == 1
+                                    : factor < op->factor_count && op->factors[factor].extent == out->extents[d];
+  }
+  bool blocks = op->kind == WEFT_GRAPH_SLICE || op->kind == WEFT_GRAPH_ASSEMBLE;
+  for (uint32_t i = 0; fine && i < op->in_count; i++) {
+    const weft_value *in = &graph->values[op->ins[i]];
+    for (uint32_t d = 0; fine && d < in->rank; d++) {
+      uint8_t factor = op->in_factors[i][d];
+      fine = factor == WEFT_NO_FACTOR ? blocks || in->extents[d] == 1
+                                      : factor < op->factor_count && op->factors[factor].extent == in->extents[d];
+    }
+  }
+  if (fine) return WEFT_OK;
+  return weft_error(diag, WEFT_INVALID, NULL, "%s '%s': its factors do not agree with the extents",
+                    weft_graph_op_name(op->kind), op->name);
+}
+
+static weft_status check_op(const weft_graph *graph, uint32_t id, weft_diag *diag) {
+  const weft_graph_op *op = &graph->ops[id];
+  weft_status status = weft_op_check(graph, op, diag);
+  if (status != WEFT_OK) return status;
+  for (uint32_t i = 0; i < op->in_count; i++) {
+    uint32_t producer = graph->values[op->ins[i]].producer;
+    if (producer == WEFT_NONE) continue;
+    if (producer >= id)
+      return weft_error(diag, WEFT_INVALID, NULL, "%s '%s' stands before the producer of '%s'",
+                        weft_graph_op_name(op->kind), op->name, graph->values[op->ins[i]].name);
+    if (graph->ops[producer].section > op->section)
+      return weft_error(diag, WEFT_INVALID, NULL, "%s '%s' of section '%s' reads '%s' of the later section '%s'",
+                        weft_graph_op_name(op->kind), op->name, graph->section_names[op->section],
+                        graph->values[op->ins[i]].name, graph->section_names[graph->ops[producer].section]);
+  }
+  return check_factors(graph, op, diag);
+}
+
+static int by_chip_and_name(const void *a, const void *b) {
+  const weft_value *const *x = a, *const *y = b;
+  if ((*x)->chip != (*y)->chip) return (*x)->chip < (*y)->chip ? -1 : 1;
+  return strcmp((*x)->name, (*y)->name);
+}
+
+static weft_status check_names(const weft_graph *graph, weft_diag *diag) {
+  const weft_value **named = calloc(graph->value_count + 1, sizeof *named);
+  if (!named) return weft_error_memory(diag);
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < graph->value_count; i++)
+    if (graph->values[i].role != WEFT_ROLE_ACTIVATION) named[count++] = &graph->values[i];
+  qsort(named, count, sizeof *named, by_chip_and_name);
+  weft_status status = WEFT_OK;
+  for (uint64_t i = 1; i < count && status == WEFT_OK; i++)
+    if (by_chip_and_name(&named[i - 1], &named[i]) == 0)
+      status = weft_error(diag, WEFT_INVALID, "rename one of them", "two inputs, parameters or outputs are called '%s'",
+                          named[i]->name);
+  free(named);
+  return status;
+}
+
+weft_status weft_graph_check(const weft_graph *graph, weft_diag *diag) {
+  if (graph->failed)
+    return weft_error(diag, WEFT_INVALID, NULL, "graph '%s' was not built: an earlier call failed", graph->name);
+  if (graph->chips < 1 || graph->chips > UINT16_MAX)
+    return weft_error(diag, WEFT_INVALID, NULL, "graph '%s' is for %u chips; 1 to %d are possible", graph->name,
+                      graph->chips, UINT16_MAX);
+  for (uint64_t i = 0; i < graph->value_count; i++) {
+    weft_status status = check_value(graph, (uint32_t)i, diag);
+    if (status != WEFT_OK) return status;
+  }
+  for (uint64_t i = 0; i < graph->op_count; i++) {
+    weft_status status = check_op(graph, (uint32_t)i, diag);
+    if (status != WEFT_OK) return status;
+  }
+  return check_names(graph, diag);
+}
