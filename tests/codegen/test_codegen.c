@@ -1,0 +1,180 @@
+/* The code generator: classes, parameters, determinism, hostile names. Its output is judged by a C compiler and by counting; what the
+ * programs compute is tested end to end (tests/tools). */
+#include "weft/codegen.h"
+#include "weft/partition.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/weft-codegen-XXXXXX";
+
+static const weft_target target = {.name = "test",
+                                   .mesh_cols = 1,
+                                   .mesh_rows = 1,
+                                   .tile_rows = 32,
+                                   .tile_cols = 32,
+                                   .local_bytes = UINT64_MAX,
+                                   .acc_tiles = 1024,
+                                   .movement_engines = 2,
+                                   .formats = 0xff,
+                                   .flops_per_second = {1e11, 1e11, 1e11, 1e11, 1e11, 1e11, 1e11, 1e11},
+                                   .dram_bytes_per_second = 1e10,
+                                   .link_bytes_per_second = 1e9,
+                                   .link_latency_seconds = 1e-6,
+                                   .op_seconds = 1e-6};
+
+static void print_messages(const weft_diag *diag) {
+  for (uint64_t i = 0; i < weft_diag_count(diag); i++) print_message("%s\n", weft_diag_message(diag, i)->text);
+}
+
+static weft_codegen_options paths(int threads) {
+  static const char include[] = "-I" WEFT_SOURCE_DIR "/include";
+  return (weft_codegen_options){.threads = threads,
+                                .paths = {.compiler = "cc",
+                                          .mpi_compiler = "mpicc",
+                                          .include_dir = WEFT_SOURCE_DIR "/include",
+                                          .flags = include,
+                                          .local_libraries = "-lm",
+                                          .mpi_libraries = "-lm",
+                                          .walk_libraries = "",
+                                          .depends = ""}};
+}
+
+/** An MLP sharded and generated into folder/name. */
+static weft_codegen_report generate(const uint64_t *layers, uint32_t layer_count, const char *input, uint32_t chips, const char *split,
+                                    const char *name, int threads) {
+  weft_diag *diag = weft_diag_new();
+  weft_graph *graph = NULL, *machine = NULL;
+  weft_program *program = NULL, *programs[64] = {0};
+  const weft_mlp_options mlp = {.layers = layers, .layer_count = layer_count, .batch = 32, .dtype = WEFT_FP32, .bias = true, .relu = true};
+  weft_partition_options options = {.split = split};
+  weft_codegen_report report;
+  char mesh[32], directory[128];
+  snprintf(mesh, sizeof mesh, "x=%u", chips);
+  snprintf(directory, sizeof directory, "%s/%s", folder, name);
+  weft_status status = weft_graph_new_mlp(&mlp, "y", &graph, diag);
+  if (status == WEFT_OK && input) graph->values[0].name = input;
+  if (status == WEFT_OK) status = weft_mesh_parse(mesh, &options.mesh, diag);
+  if (status == WEFT_OK) status = weft_partition(graph, &options, &target, &machine, NULL, diag);
+  if (status == WEFT_OK) status = weft_graph_lower(machine, &program, diag);
+  if (status == WEFT_OK && chips > 1)
+    status = weft_split(program, chips, programs, diag);
+  else
+    programs[0] = program;
+  const weft_codegen_options codegen_options = paths(threads);
+  if (status == WEFT_OK)
+    status = weft_codegen((const weft_program *const *)programs, chips, directory, &codegen_options, &report, diag);
+  print_messages(diag);
+  assert_int_equal(status, WEFT_OK);
+  for (uint32_t c = 0; chips > 1 && c < chips; c++) weft_program_free(programs[c]);
+  weft_program_free(program);
+  weft_graph_free(machine);
+  weft_graph_free(graph);
+  weft_diag_free(diag);
+  return report;
+}
+
+static char *read_text(const char *name, const char *file) {
+  char path[256];
+  size_t length;
+  char *bytes = NULL;
+  snprintf(path, sizeof path, "%s/%s/%s", folder, name, file);
+  weft_diag *diag = weft_diag_new();
+  assert_int_equal(weft_read_file(path, &bytes, &length, diag), WEFT_OK);
+  weft_diag_free(diag);
+  return bytes;
+}
+
+/** The C compiler takes every file, with warnings as errors. */
+static void compiles(const char *name) {
+  char command[512];
+  snprintf(command, sizeof command, "cd %s/%s && for f in class_*.c program.c run.c run_local.c; do cc -std=gnu17 -Wall -Werror -fsyntax-only -I%s/include $f || exit 1; done",
+           folder, name, WEFT_SOURCE_DIR);
+  assert_int_equal(system(command), 0);
+}
+
+static const uint64_t digits[] = {784, 256, 256, 10};
+static const uint64_t equal[] = {256, 256, 256};
+
+static void test_equal_chips_are_one_class(void **state) {
+  (void)state;
+  assert_int_equal(generate(equal, 3, NULL, 64, "columns", "equal", 0).classes, 1);
+  compiles("equal");
+}
+
+static void test_digits_are_short(void **state) {
+  (void)state;
+  weft_codegen_report report = generate(digits, 4, NULL, 4, "column-row", "digits", 0);
+  assert_true(report.lines < 300);
+  assert_int_equal(report.walked, 0);
+  compiles("digits");
+}
+
+static void test_stages_of_a_pipeline_differ(void **state) {
+  (void)state;
+  assert_int_equal(generate(digits, 4, NULL, 3, "pipeline", "pipeline", 0).classes, 3);
+  compiles("pipeline");
+}
+
+static void test_threads_do_not_change_a_byte(void **state) {
+  (void)state;
+  static const char *const files[] = {"class_0.c", "program.c", "build.ninja"};
+  weft_codegen_report one = generate(digits, 4, NULL, 8, "rows", "one-thread", 1), two = generate(digits, 4, NULL, 8, "rows", "two-threads", 4);
+  assert_int_equal(one.classes, two.classes);
+  assert_int_equal(one.lines, two.lines);
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    char *a = read_text("one-thread", files[i]), *b = read_text("two-threads", files[i]);
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+  }
+}
+
+static void test_hostile_names_stay_text(void **state) {
+  (void)state;
+  generate(digits, 4, "x\" }; */ ??/\n\\ \x01 $(touch pwned)", 2, "columns", "hostile", 0);
+  compiles("hostile");
+  char *text = read_text("hostile", "class_0.c");
+  assert_null(strchr(text, '\x01'));
+  free(text);
+}
+
+static void test_one_chip_has_no_links(void **state) {
+  (void)state;
+  assert_int_equal(generate(digits, 4, NULL, 1, NULL, "one", 0).classes, 1);
+  char *text = read_text("one", "class_0.c");
+  assert_null(strstr(text, "weft_abi_link"));
+  assert_null(strstr(text, "all_reduce = "));
+  free(text);
+  compiles("one");
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char command[64];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_chip_has_no_links),      cmocka_unit_test(test_digits_are_short),
+      cmocka_unit_test(test_equal_chips_are_one_class),  cmocka_unit_test(test_stages_of_a_pipeline_differ),
+      cmocka_unit_test(test_threads_do_not_change_a_byte), cmocka_unit_test(test_hostile_names_stay_text),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

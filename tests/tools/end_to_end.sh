@@ -1,0 +1,264 @@
+#!/bin/bash
+# The main job through the command line: tests/tools/end_to_end.sh BUILD-FOLDER WORK-FOLDER PART
+# Each failure prints the part and the step; `end_to_end.sh BUILD WORK PART` repeats only that part.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+work=$2/$3
+part=$3
+root=$(cd "$(dirname "$0")/../.." && pwd)
+samples=$root/data/samples
+PATH=$build/tools:$PATH
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+launch="mpirun --oversubscribe --bind-to none"
+[ "$(id -u)" != 0 ] || launch="$launch --allow-run-as-root"
+
+fail() {
+  echo "end_to_end.sh $part: $*" >&2
+  exit 1
+}
+trap 'fail "line $LINENO: $BASH_COMMAND"' ERR
+
+# refused STATUS WORD COMMAND...: the command ends with this status and says the word on standard error, in one message.
+refused() {
+  local status=$1 word=$2 got=0
+  shift 2
+  "$@" > refused.out 2> refused.err || got=$?
+  [ $got = "$status" ] || { cat refused.out refused.err >&2; fail "status $got, not $status: $*"; }
+  grep -q -e "$word" refused.err || { cat refused.err >&2; fail "no word '$word': $*"; }
+}
+
+same() { # A B
+  weft diff "$1" "$2" --max-ulp 0 > diff.txt || { cat diff.txt >&2; fail "$1 differs from $2"; }
+}
+
+# compiled NAME PROGRAM OPTIONS...: compiles and builds into NAME.
+compiled() {
+  local name=$1 program=$2
+  shift 2
+  weft compile "$program" "$@" -o "$name" > compile.txt 2>&1 || { cat compile.txt >&2; fail "compile $name"; }
+  ninja -C "$name" --quiet > ninja.txt 2>&1 || { cat ninja.txt >&2; fail "ninja $name"; }
+}
+
+# The splits and the chip counts each allows; the mesh of two axes and the pipeline of three stages.
+splits() { # PROGRAM INPUT EXPECTED COUNTS RANKS
+  local program=$1 input=$2 expected=$3 split n name
+  for split in columns rows batch column-row; do
+    for n in $4; do
+      name=$split-$n
+      compiled $name "$program" --chips $n --split $split
+      runs $name $n "$input" "$expected" "$5"
+    done
+  done
+  compiled mesh "$program" --mesh x=2,y=2 --split x=batch,y=columns
+  runs mesh 4 "$input" "$expected" "$5"
+  compiled pipeline "$program" --chips 3 --split pipeline
+  runs pipeline 3 "$input" "$expected" "$5"
+}
+
+# runs NAME CHIPS INPUT EXPECTED RANKS: threads and, for chip counts in RANKS, MPI give the expected file.
+runs() {
+  local name=$1 n=$2 input=$3 expected=$4 threads
+  for threads in 1 2; do
+    OMP_NUM_THREADS=$threads $name/run-local --in "$input" --out $name.h5
+    same $name.h5 "$expected"
+    rm -f $name.h5
+  done
+  case " $5 " in *" $n "*)
+    $launch -n $n $name/run --in "$input" --out $name.h5
+    same $name.h5 "$expected"
+    rm -f $name.h5
+    ;;
+  esac
+}
+
+case $part in
+fp32)
+  weft new mlp --layers 784,256,256,10 --batch 1000 --dtype fp32 --bias --relu --output logits -o digits.json
+  weft tensor rename "$samples/mnist-mlp.h5" x_test=x -o digits.h5
+  weft eval digits.json --graph --in digits.h5 --out graph.h5
+  weft diff graph.h5 "$samples/mnist-mlp.h5" --tensors logits --max-abs 5e-5
+  [ "$(weft tensor accuracy --logits graph.h5:logits --labels digits.h5:labels)" = 982/1000 ]
+  compiled one digits.json --chips 1
+  runs one 1 digits.h5 graph.h5 1
+  splits digits.json digits.h5 graph.h5 "2 3 4 8" "2 3 4"
+  ;;
+schedule) # the evaluator over whole-machine schedules
+  weft new mlp --layers 784,256,256,10 --batch 40 --dtype fp32 --bias --relu --output logits -o digits.json
+  weft tensor slice "$samples/mnist-mlp.h5" x_test 0:40 -o part.h5
+  weft tensor rename part.h5 x_test=x -o digits.h5
+  weft eval digits.json --graph --in digits.h5 --out graph.h5
+  weft eval digits.json --schedule --in digits.h5 --out schedule.h5
+  same schedule.h5 graph.h5
+  for split in columns rows batch column-row; do
+    weft shard digits.json --chips 3 --split $split -o machine.json
+    weft plan machine.json -o planned.json
+    weft eval planned.json --in digits.h5 --out machine.h5
+    same machine.h5 graph.h5
+    weft eval planned.json --order random --seed 7 --in digits.h5 --out machine.h5
+    same machine.h5 graph.h5
+  done
+  ;;
+int8)
+  weft tensor rename "$samples/mnist-mlp-int8.h5" x_test=x -o digits.h5
+  requant=17878:23,16623:22
+  weft new mlp --layers 784,256,256,10 --batch 1000 --dtype int8 --bias --relu --requant $requant --output logits_i32 -o i32.json
+  weft new mlp --layers 784,256,256,10 --batch 1000 --dtype int8 --bias --relu --requant $requant,30213:25 --output logits_i8 -o i8.json
+  weft new mlp --layers 784,256 --batch 1000 --dtype int8 --bias --relu-last --requant 17878:23 --output h1 -o h1.json
+  weft new mlp --layers 784,256,256 --batch 1000 --dtype int8 --bias --relu --relu-last --requant $requant --output h2 -o h2.json
+  for name in h1 h2; do
+    weft eval $name.json --in digits.h5 --out $name.h5
+    weft diff $name.h5 digits.h5 --tensors $name --max-ulp 0
+  done
+  for name in i32 i8; do
+    weft eval $name.json --in digits.h5 --out $name.h5
+    weft diff $name.h5 digits.h5 --tensors logits_$name --max-ulp 0
+    for n in 1 2 3 4 8; do
+      compiled $name-$n $name.json --chips $n
+      runs $name-$n $n digits.h5 $name.h5 "1 2 3 4"
+    done
+  done
+  for split in columns rows batch column-row; do
+    compiled $split i32.json --chips 3 --split $split
+    runs $split 3 digits.h5 i32.h5 3
+  done
+  ;;
+bf16)
+  weft new mlp --layers 784,256,256,10 --batch 64 --dtype bf16 --bias --relu -o digits.json
+  weft tensor make --program digits.json --seed 3 -o digits.h5
+  weft eval digits.json --graph --in digits.h5 --out graph.h5
+  weft eval digits.json --schedule --in digits.h5 --out schedule.h5
+  same schedule.h5 graph.h5
+  splits digits.json digits.h5 graph.h5 "2 4" "2"
+  ;;
+small) # extents below the chip counts
+  for shape in "33,65,7 5" "1,1 1"; do
+    set -- $shape
+    weft new mlp --layers $1 --batch $2 --dtype fp32 --bias --relu -o small.json
+    weft tensor make --program small.json --seed 5 -o small.h5
+    weft eval small.json --graph --in small.h5 --out graph.h5
+    for n in 1 2 3 4; do
+      for split in columns rows batch; do
+        compiled small-$n small.json --chips $n --split $split
+        runs small-$n $n small.h5 graph.h5 "2 4"
+      done
+    done
+  done
+  ;;
+segments) # set by hand, so that small K exercises the tree
+  for k in 33 48 64 65; do
+    for segments in 2 4 8; do
+      weft new gemm --m 5 --k $k --n 9 --segments $segments -o gemm.json
+      weft tensor make --program gemm.json --seed $k -o gemm.h5
+      weft eval gemm.json --graph --in gemm.h5 --out graph.h5
+      weft eval gemm.json --schedule --in gemm.h5 --out schedule.h5
+      same schedule.h5 graph.h5
+      for n in 2 3; do
+        compiled gemm gemm.json --chips $n --split rows
+        runs gemm $n gemm.h5 graph.h5 2
+      done
+    done
+  done
+  ;;
+many) # 64 chips on a layer 256 wide: one class
+  weft new mlp --layers 784,256,256,10 --batch 64 --dtype fp32 --bias --relu -o digits.json
+  weft tensor make --program digits.json --seed 9 -o digits.h5
+  weft eval digits.json --graph --in digits.h5 --out graph.h5
+  compiled many digits.json --chips 64 --split columns
+  runs many 64 digits.h5 graph.h5 ""
+  weft new mlp --layers 256,256,256 --batch 64 --dtype fp32 --bias --relu -o equal.json
+  compiled equal equal.json --chips 64 --split columns
+  [ "$(ls equal/class_*.c | wc -l)" = 1 ] || fail "64 identical chips gave $(ls equal/class_*.c | wc -l) classes"
+  weft tensor make --program equal.json --seed 9 -o equal.h5
+  weft eval equal.json --graph --in equal.h5 --out equal-graph.h5
+  runs equal 64 equal.h5 equal-graph.h5 ""
+  ;;
+incremental)
+  weft new mlp --layers 784,256,256,10 --batch 32 --dtype fp32 --bias --relu -o digits.json
+  compiled out digits.json --chips 3 --split pipeline
+  [ "$(cat out/*.c | wc -l)" -lt 300 ] || fail "the C of the digits network has $(cat out/*.c | wc -l) lines"
+  ninja -C out | grep -q 'no work to do'
+  weft compile digits.json --chips 3 --split pipeline -o out > compile.txt
+  ninja -C out | grep -q 'no work to do'
+  weft new mlp --layers 784,256,256,12 --batch 32 --dtype fp32 --bias --relu -o wider.json
+  weft compile wider.json --chips 3 --split pipeline -o out > compile.txt
+  ninja -C out -v > ninja.txt
+  [ "$(grep -c -e '-c [a-z_0-9]*\.c ' ninja.txt)" = 1 ] || { cat ninja.txt; fail "more than one class was recompiled"; }
+  grep -q -e '-c class_2.c' ninja.txt
+  ninja -C out | grep -q 'no work to do'
+  ;;
+foreign)
+  cases=$root/tests/cases/spatial/valid
+  weft compile $cases/template-gemm.json --chips 1 -o one > compile.txt
+  ninja -C one --quiet
+  weft tensor make --program $cases/template-gemm.json --seed 1 -o gemm.h5
+  weft eval $cases/template-gemm.json --in gemm.h5 --out graph.h5
+  one/run-local --in gemm.h5 --out one.h5
+  same one.h5 graph.h5
+  for split in columns batch; do
+    compiled two $cases/template-gemm.json --chips 2 --split $split
+    runs two 2 gemm.h5 graph.h5 2
+  done
+  refused 1 segments weft compile $cases/template-gemm.json --chips 2 --split rows -o rows
+  # One that cannot be lifted runs on one chip and is refused sharding by name.
+  weft tensor make --program $cases/template-softmax.json --seed 1 -o softmax.h5
+  weft eval $cases/template-softmax.json --in softmax.h5 --out expected.h5
+  compiled softmax $cases/template-softmax.json --chips 1
+  softmax/run-local --in softmax.h5 --out softmax-out.h5
+  same softmax-out.h5 expected.h5
+  $launch -n 1 softmax/run --in softmax.h5 --out softmax-out.h5
+  same softmax-out.h5 expected.h5
+  refused 1 'cannot be sharded' weft compile $cases/template-softmax.json --chips 2 -o nothing
+  ;;
+faults)
+  weft new mlp --layers 64,32,10 --batch 8 --dtype fp32 --bias --relu -o digits.json
+  weft tensor make --program digits.json --seed 1 -o digits.h5
+  compiled out digits.json --chips 2 --split columns
+  out/run-local --in digits.h5 --out result.h5
+  cp result.h5 old.h5
+  head -c 3000 digits.h5 > truncated.h5
+  weft tensor rename digits.h5 w2=other -o missing.h5
+  weft new mlp --layers 64,33,10 --batch 8 --dtype fp32 --bias --relu -o other.json
+  weft tensor make --program other.json --seed 1 -o shape.h5
+  for how in local mpi; do
+    program=out/run-local
+    [ $how = local ] || program="$launch -n 2 out/run"
+    refused 1 truncated.h5 $program --in truncated.h5 --out result.h5
+    refused 1 "missing.h5.*w2\|w2.*missing.h5" $program --in missing.h5 --out result.h5
+    refused 1 "w1" $program --in shape.h5 --out result.h5
+    [ "$(grep -c '^weft: ' refused.err)" = 1 ] || { cat refused.err; fail "more than one message"; }
+    refused 1 nowhere.h5 $program --in nowhere.h5 --out result.h5
+    cmp result.h5 old.h5 || fail "the old result was touched"
+  done
+  got=0
+  $launch -n 3 out/run --in digits.h5 --out result.h5 > rank.txt 2>&1 || got=$?
+  [ $got != 0 ] && grep -q '2' rank.txt && [ "$(grep -c '^weft: ' rank.txt)" = 1 ] || { cat rank.txt; fail "wrong rank count"; }
+  got=0
+  out/run --in digits.h5 --out result.h5 > rank.txt 2>&1 || got=$?
+  [ $got != 0 ] && grep -q 'mpirun -n 2' rank.txt || { cat rank.txt; fail "started without mpirun"; }
+  cmp result.h5 old.h5
+  ;;
+kill)
+  weft new mlp --layers 64,32,10 --batch 8 --dtype fp32 --bias --relu -o digits.json
+  weft tensor make --program digits.json --seed 1 -o digits.h5
+  compiled out digits.json --chips 3 --split columns
+  $launch -n 3 out/run --in digits.h5 --out result.h5 --steps 1000000000 > kill.txt 2>&1 &
+  launcher=$!
+  sleep 3
+  victim=$(pgrep -f "out/run --in digits.h5 --out result.h5 --steps 1000000000" | while read -r p; do
+    [ "$(readlink /proc/$p/exe)" = "$(readlink -f out/run)" ] && echo $p; done | head -1)
+  [ -n "$victim" ] || { cat kill.txt; fail "no rank is running"; }
+  began=$SECONDS
+  kill -9 "$victim"
+  got=0
+  wait $launcher || got=$?
+  [ $got != 0 ] || fail "the launcher ended with 0"
+  [ $((SECONDS - began)) -le 10 ] || fail "it took $((SECONDS - began)) s"
+  [ "$(grep -c 'rank [0-9]* .*wait' kill.txt)" = 2 ] || { cat kill.txt; fail "not every survivor said what it waited for"; }
+  [ ! -e result.h5 ] || fail "a result was left"
+  ;;
+*) fail "there is no part $part" ;;
+esac
+echo "end_to_end.sh $part: passed"
