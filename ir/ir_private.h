@@ -17,4 +17,26 @@ const weft_span *weft_ir_items_of(const weft_section *section);
 /* The section whose span holds an id; UINT64_MAX when none does. */
 uint64_t weft_ir_section_holding(const weft_program *program, weft_ir_span_of span_of, uint64_t id);
 
+/* Every stage's ports, sorted, so that "is this buffer among them" costs a logarithm whatever the stage. */
+typedef struct weft_ir_ports {
+  const uint64_t *begin; /* by stage, and one more */
+  const uint32_t *sorted;
+} weft_ir_ports;
+/* False without memory. */
+bool weft_ir_ports_in(const weft_program *program, weft_arena *arena, weft_ir_ports *ports);
+bool weft_ir_ports_out(const weft_program *program, weft_arena *arena, weft_ir_ports *ports);
+bool weft_ir_has_port(const weft_ir_ports *ports, uint64_t stage, uint32_t buffer);
+
+/* The stages that have each buffer among their ports, in ascending order and once each: `stages` from begin[buffer] to
+ * begin[buffer + 1]. Ports that name no buffer are left out. */
+typedef struct weft_ir_users {
+  const uint64_t *begin;
+  const uint32_t *stages;
+} weft_ir_users;
+bool weft_ir_users_of(const weft_program *program, const weft_ir_ports *ports, weft_arena *arena, weft_ir_users *users);
+
+/* For every buffer the first stage that has it among both its ins and its outs, or WEFT_NONE; NULL without memory. */
+const uint32_t *weft_ir_carries(const weft_program *program, const weft_ir_ports *ins, const weft_ir_ports *outs,
+                                weft_arena *arena);
+
 #endif

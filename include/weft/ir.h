@@ -52,7 +52,7 @@ enum {
 #define WEFT_SITE_ROLES(ROW) ROW(COMPUTE, "Compute") ROW(MOVEMENT, "Movement")
 #define WEFT_MEM_SPACES(ROW) ROW(LOCAL, "Local") ROW(ACC, "Acc") ROW(PMU, "Pmu")
 #define WEFT_ENGINE_PACKINGS(ROW) ROW(LOADS_TOGETHER, "LoadsTogether") ROW(OPERAND_WITH_STORE, "OperandWithStore")
-#define WEFT_DIRECTIONS(ROW) ROW(ROW, "Row") ROW(COL, "Col")
+#define WEFT_DIRECTIONS(ENTRY) ENTRY(ROW, "Row") ENTRY(COL, "Col")
 #define WEFT_OPERANDS(ROW) ROW(A, "A") ROW(B, "B")
 #define WEFT_BARRIER_PHASES(ROW) ROW(GATHER, "Gather") ROW(RELEASE, "Release")
 #define WEFT_ARCH_CONDS(ROW) ROW(ALWAYS, "Always") ROW(BLACKHOLE, "Blackhole")
