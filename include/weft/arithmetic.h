@@ -25,6 +25,17 @@ static inline float weft_f32_of_bits(uint32_t bits) {
   return value;
 }
 
+/* `then` where condition is 1, `otherwise` where it is 0. A mask and not a branch: compilers may not evaluate both
+ * sides of a branch over floats, whose operations may trap. */
+static inline uint32_t weft_inline_select(int condition, uint32_t then, uint32_t otherwise) {
+  uint32_t mask = 0u - (uint32_t)condition;
+  return (then & mask) | (otherwise & ~mask);
+}
+
+static inline float weft_inline_select_f32(int condition, float then, float otherwise) {
+  return weft_f32_of_bits(weft_inline_select(condition, weft_bits_of_f32(then), weft_bits_of_f32(otherwise)));
+}
+
 /* ---- formats ------------------------------------------------------------------------------------------------------
  */
 
@@ -34,7 +45,7 @@ static inline uint16_t weft_inline_f32_to_bf16(float value) {
   uint32_t bits = weft_bits_of_f32(value);
   uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   uint32_t nan = bits >> 16 | 0x0040; /* quiet, sign and upper payload kept */
-  return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
+  return (uint16_t)weft_inline_select((bits & 0x7fffffff) > 0x7f800000, nan, rounded);
 }
 
 static inline float weft_inline_fp16_to_f32(uint16_t bits) {
@@ -43,7 +54,7 @@ static inline float weft_inline_fp16_to_f32(uint16_t bits) {
   /* Exponent and fraction moved into place denote the value times 2^-112, denormals included: the product is exact. */
   float finite = weft_f32_of_bits(magnitude << 13) * 0x1p112f;
   uint32_t special = 0x7f800000 | magnitude << 13;
-  return weft_f32_of_bits(sign | (magnitude >= 0x7c00 ? special : weft_bits_of_f32(finite)));
+  return weft_f32_of_bits(sign | weft_inline_select(magnitude >= 0x7c00, special, weft_bits_of_f32(finite)));
 }
 
 static inline uint16_t weft_inline_f32_to_fp16(float value) {
@@ -56,16 +67,16 @@ static inline uint16_t weft_inline_f32_to_fp16(float value) {
    */
   uint32_t denormal = weft_bits_of_f32(weft_f32_of_bits(magnitude) + 0.5f) - 0x3f000000;
   uint32_t nan = 0x7e00 | (magnitude >> 13 & 0x3ff);
-  uint32_t finite = magnitude < 0x38800000 ? denormal : normal;
-  uint32_t number = magnitude >= 0x47800000 ? 0x7c00 : finite;
-  return (uint16_t)(sign | (magnitude > 0x7f800000 ? nan : number));
+  uint32_t finite = weft_inline_select(magnitude < 0x38800000, denormal, normal);
+  uint32_t number = weft_inline_select(magnitude >= 0x47800000, 0x7c00, finite);
+  return (uint16_t)(sign | weft_inline_select(magnitude > 0x7f800000, nan, number));
 }
 
 static inline float weft_inline_fp8_to_f32(uint8_t bits) {
   uint32_t sign = (uint32_t)(bits & 0x80) << 24;
   uint32_t magnitude = bits & 0x7f;
   float finite = weft_f32_of_bits(magnitude << 20) * 0x1p120f;
-  return weft_f32_of_bits(sign | (magnitude == 0x7f ? 0x7fc00000 : weft_bits_of_f32(finite)));
+  return weft_f32_of_bits(sign | weft_inline_select(magnitude == 0x7f, 0x7fc00000, weft_bits_of_f32(finite)));
 }
 
 static inline uint8_t weft_inline_f32_to_fp8(float value) {
@@ -75,9 +86,9 @@ static inline uint8_t weft_inline_f32_to_fp8(float value) {
   uint32_t normal = (magnitude - 0x3c000000 + 0x7ffff + (magnitude >> 20 & 1)) >> 20;
   /* Denormal results are multiples of 2^-9, the last place of 2^14. */
   uint32_t denormal = weft_bits_of_f32(weft_f32_of_bits(magnitude) + 0x1p14f) - 0x46800000;
-  uint32_t finite = magnitude < 0x3c800000 ? denormal : normal;
+  uint32_t finite = weft_inline_select(magnitude < 0x3c800000, denormal, normal);
   /* 464 is halfway between 448 and the first value that does not exist; the tie goes to 448. */
-  return (uint8_t)(sign | (magnitude > 0x43e80000 ? 0x7f : finite));
+  return (uint8_t)(sign | weft_inline_select(magnitude > 0x43e80000, 0x7f, finite));
 }
 
 /* ---- maximum and minimum --------------------------------------------------------------------------------------------
@@ -85,14 +96,14 @@ static inline uint8_t weft_inline_f32_to_fp8(float value) {
 
 static inline float weft_inline_maximum_f32(float a, float b) {
   float both_zero = weft_f32_of_bits(weft_bits_of_f32(a) & weft_bits_of_f32(b));
-  float number = a > b ? a : a == b ? both_zero : b;
-  return a != a ? a : b != b ? b : number;
+  float number = weft_inline_select_f32(a > b, a, weft_inline_select_f32(a == b, both_zero, b));
+  return weft_inline_select_f32(a != a, a, weft_inline_select_f32(b != b, b, number));
 }
 
 static inline float weft_inline_minimum_f32(float a, float b) {
   float both_zero = weft_f32_of_bits(weft_bits_of_f32(a) | weft_bits_of_f32(b));
-  float number = a < b ? a : a == b ? both_zero : b;
-  return a != a ? a : b != b ? b : number;
+  float number = weft_inline_select_f32(a < b, a, weft_inline_select_f32(a == b, both_zero, b));
+  return weft_inline_select_f32(a != a, a, weft_inline_select_f32(b != b, b, number));
 }
 
 /* ---- elementary functions ------------------------------------------------------------------------------------------
@@ -139,19 +150,19 @@ static inline float weft_inline_exp_of_parts(weft_exp_parts parts) {
 }
 
 static inline float weft_inline_expf(float x) {
-  float above = x < -110.0f ? -110.0f : x;
-  float inside = above > 89.0f ? 89.0f : above;
+  float above = weft_inline_select_f32(x < -110.0f, -110.0f, x);
+  float inside = weft_inline_select_f32(above > 89.0f, 89.0f, above);
   return weft_inline_exp_of_parts(weft_inline_exp_parts(inside, 0.0f));
 }
 
 static inline float weft_inline_logf(float x) {
   uint32_t bits = weft_bits_of_f32(x);
-  uint32_t denormal = bits < 0x00800000;
-  bits = denormal ? weft_bits_of_f32(x * 0x1p23f) : bits;
+  int denormal = bits < 0x00800000;
+  bits = weft_inline_select(denormal, weft_bits_of_f32(x * 0x1p23f), bits);
   /* x = 2^n * (1 + f) with 1 + f in [2/3, 4/3). */
   int32_t exponent = (int32_t)(bits - 0x3f2aaaab) >> 23;
   float f = weft_f32_of_bits(bits - ((uint32_t)exponent << 23)) - 1.0f;
-  float n = (float)(denormal ? exponent - 23 : exponent);
+  float n = (float)(exponent - 23 * denormal);
   float q = 0x1.db5f84p-4f;
   q = fmaf(q, f, -0x1.fd0638p-4f);
   q = fmaf(q, f, 0x1.bc6c48p-4f);
@@ -165,14 +176,14 @@ static inline float weft_inline_logf(float x) {
   float sum = fmaf(n, WEFT_LN2_HIGH, f);
   float rest = f - fmaf(n, -WEFT_LN2_HIGH, sum);
   float value = sum + fmaf(f * f, q, fmaf(n, WEFT_LN2_LOW, rest));
-  float positive = x < INFINITY ? value : x;
-  return x > 0.0f ? positive : x == 0.0f ? -INFINITY : NAN;
+  float positive = weft_inline_select_f32(x < INFINITY, value, x);
+  return weft_inline_select_f32(x > 0.0f, positive, weft_inline_select_f32(x == 0.0f, -INFINITY, NAN));
 }
 
 /* tanh(x) = u / (u + 2) with u = exp(2 |x|) - 1 in two parts, so that small x keep their accuracy. */
 static inline float weft_inline_tanhf(float x) {
   float magnitude = fabsf(x);
-  float inside = magnitude > 10.0f ? 10.0f : magnitude;
+  float inside = weft_inline_select_f32(magnitude > 10.0f, 10.0f, magnitude);
   weft_exp_parts parts = weft_inline_exp_parts(inside + inside, 0.0f);
   float scale = weft_inline_power_of_two(parts.n);
   float whole = scale - 1.0f, part = scale * parts.r;
@@ -201,7 +212,7 @@ static inline float weft_inline_erff(float x) {
   p = fmaf(p, square, 0x1.06eba8p-3f);
   float small = fmaf(magnitude, p, magnitude);
 
-  float inside = magnitude > 3.95f ? 3.95f : magnitude;
+  float inside = weft_inline_select_f32(magnitude > 3.95f, 3.95f, magnitude);
   float w = inside - 1.0f;
   float q = 0x1.9a4dbap-24f;
   q = fmaf(q, w, 0x1.a4b64cp-22f);
@@ -220,7 +231,7 @@ static inline float weft_inline_erff(float x) {
   float whole = 1.0f - scale, part = scale * parts.r;
   float difference = whole - part;
   float large = difference + (((whole - difference) - part) - scale * parts.low);
-  return copysignf(magnitude >= 0.75f ? large : small, x);
+  return copysignf(weft_inline_select_f32(magnitude >= 0.75f, large, small), x);
 }
 
 #endif
