@@ -114,9 +114,14 @@ static void write_fill(weft_chip_code *code, weft_text *row, uint64_t slot, cons
   }
 }
 
-static bool reads_dataset(const weft_chip_code *code, uint32_t tensor) {
-  weft_tensor_role role = code->program->tensors[tensor].role;
-  return role != WEFT_ROLE_ACTIVATION && !code->received[tensor];
+/** Stored only to be sent (docs/split.md): an Output that is in no file. */
+static bool is_sent_only(const weft_tensor *tensor) {
+  return tensor->role == WEFT_ROLE_OUTPUT && tensor->has_shard && !tensor->shard.writer && strcmp(tensor->shard.of, tensor->name) == 0;
+}
+
+static bool has_dataset(const weft_chip_code *code, uint32_t tensor) {
+  const weft_tensor *t = &code->program->tensors[tensor];
+  return t->role != WEFT_ROLE_ACTIVATION && !code->received[tensor] && !is_sent_only(t);
 }
 
 static void write_extents(weft_text *row, const weft_tensor *tensor) {
@@ -148,7 +153,7 @@ static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
   weft_text_puts(rows, "    {.name = \"");
   weft_codegen_name(rows, tensor->name);
   weft_text_puts(rows, "\", ");
-  bool dataset = reads_dataset(code, id);
+  bool dataset = has_dataset(code, id);
   if (dataset) {
     weft_text_puts(rows, ".dataset = \"");
     weft_text_c_string(rows, tensor->has_shard ? tensor->shard.of : tensor->name);
@@ -156,7 +161,7 @@ static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
   }
   weft_text_printf(rows, ".format = %d /* %s */, .role = %d, .rows = %" PRIu64 ", .cols = %" PRIu64 ", ", (int)tensor->dtype,
                    weft_format_name(tensor->dtype),
-                   code->received[id] ? (int)WEFT_ROLE_ACTIVATION : (int)tensor->role, tensor->elems.rows, tensor->elems.cols);
+                   dataset ? (int)tensor->role : (int)WEFT_ROLE_ACTIVATION, tensor->elems.rows, tensor->elems.cols);
   if (dataset) {
     write_extents(rows, tensor);
     write_place(code, rows, tensor);
@@ -214,7 +219,7 @@ static void links_after(weft_chip_code *code, uint64_t after) {
 /** Datasets keep a fixed place in the table: those a step never touches are still read and checked. */
 static void slots_for_datasets(weft_chip_code *code) {
   for (uint64_t i = 0; i < code->program->tensor_count; i++)
-    if (reads_dataset(code, (uint32_t)i)) weft_codegen_slot(code, (uint32_t)i);
+    if (has_dataset(code, (uint32_t)i)) weft_codegen_slot(code, (uint32_t)i);
 }
 
 static void assemble(weft_chip_code *code) {
