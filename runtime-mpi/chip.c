@@ -1,0 +1,254 @@
+/* One chip's tensors, scratch memory and faults. */
+#include "chip_private.h"
+
+#include "weft/ir.h"
+#include "weft/tensor_file.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+double weft_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- memory ---- */
+
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+
+/* Zeroed memory, aligned to 64, or to huge pages where the size is worth them; never NULL for 0 bytes. */
+static void *memory_new(uint64_t bytes) {
+  if (bytes > PTRDIFF_MAX - HUGE_PAGE) return NULL;
+  size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+  size_t size = (bytes + alignment) / alignment * alignment; /* at least one unit more than nothing */
+  void *data = aligned_alloc(alignment, size);
+  if (!data) return NULL;
+#ifdef MADV_HUGEPAGE
+  if (bytes >= HUGE_PAGE) madvise(data, size, MADV_HUGEPAGE);
+#endif
+  memset(data, 0, size);
+  return data;
+}
+
+void *weft_chip_scratch(weft_chip *chip, weft_scratch_kind kind, uint64_t bytes) {
+  weft_scratch *scratch = &chip->scratch[kind];
+  if (scratch->data && scratch->bytes >= bytes) return scratch->data;
+  free(scratch->data);
+  *scratch = (weft_scratch){.data = memory_new(bytes), .bytes = bytes};
+  if (scratch->data) return scratch->data;
+  scratch->bytes = 0;
+  weft_chip_fault(chip, WEFT_UNAVAILABLE, "run on more chips, or on a machine with more memory",
+                  "out of memory for %llu bytes of scratch", (unsigned long long)bytes);
+  return NULL;
+}
+
+/* ---- fills ---- */
+
+static double fill_value(const weft_abi_tensor *tensor, uint64_t position, int64_t *integer, bool *is_integer) {
+  double value = 0;
+  *integer = 0;
+  *is_integer = false;
+  switch (tensor->fill) {
+  case 2: memcpy(&value, &tensor->fill_value, sizeof value); break;
+  case 3:
+    *integer = (int64_t)(position % (tensor->fill_value ? tensor->fill_value : 1)) + tensor->fill_shift;
+    *is_integer = true;
+    break;
+  case 4:
+    *integer = position < tensor->fill_value ? ((const int64_t *)tensor->values)[position] : 0;
+    *is_integer = true;
+    break;
+  case 5:
+    if (position < tensor->fill_value) memcpy(&value, (const uint64_t *)tensor->values + position, sizeof value);
+    break;
+  case 6: value = (double)weft_random_bf16((uint32_t)tensor->fill_value, (int32_t)tensor->fill_shift, position); break;
+  default: break;
+  }
+  return *is_integer ? (double)*integer : value;
+}
+
+static bool fill_element(weft_slot *slot, uint64_t index, uint64_t position) {
+  int64_t integer;
+  bool is_integer;
+  double value = fill_value(slot->tensor, position, &integer, &is_integer);
+  if (weft_format_is_float(slot->format)) {
+    weft_store_f32(slot->format, slot->own, index, (float)value);
+    return true;
+  }
+  if (!is_integer && !(value >= -0x1p63 && value < 0x1p63)) return false;
+  return weft_store_i64(slot->format, slot->own, index, is_integer ? integer : (int64_t)value);
+}
+
+/* A fill counts elements of the whole dataset, of which the chip may hold a block. */
+static bool fill(const weft_chip *chip, weft_slot *slot) {
+  const weft_abi_tensor *tensor = slot->tensor;
+  if (tensor->fill <= 1) return true;
+  uint64_t row0 = 0, col0 = 0, rows, width = tensor->cols;
+  if (tensor->place >= 0) {
+    row0 = (uint64_t)chip->parameters[tensor->place];
+    col0 = (uint64_t)chip->parameters[tensor->place + 1];
+    weft_plane_extents((uint32_t)tensor->rank, tensor->extents, &rows, &width);
+  }
+  for (uint64_t r = 0; r < tensor->rows; r++)
+    for (uint64_t c = 0; c < tensor->cols; c++)
+      if (!fill_element(slot, r * tensor->cols + c, (row0 + r) * width + col0 + c)) return false;
+  return true;
+}
+
+/* ---- opening ---- */
+
+static bool tensor_bytes(const weft_abi_tensor *tensor, uint64_t *bytes) {
+  return !weft_mul_overflow(tensor->rows, tensor->cols, bytes) &&
+         !weft_mul_overflow(*bytes, weft_format_bytes((weft_format)tensor->format), bytes);
+}
+
+uint64_t weft_class_bytes(const weft_abi_class *class) {
+  uint64_t sum = 0, bytes;
+  for (uint32_t t = 0; t < class->tensor_count; t++)
+    if (!tensor_bytes(&class->tensors[t], &bytes) || weft_add_overflow(sum, bytes, &sum)) return UINT64_MAX;
+  return sum;
+}
+
+/* Nodes of all-reduces are put where peers can fold them in place. */
+static bool is_folded(const weft_chip *chip, int64_t slot) {
+  for (uint32_t s = 0; s < chip->class->step_count; s++) {
+    const weft_abi_all_reduce *reduce =
+        chip->class->steps[s].kind == WEFT_STEP_ALL_REDUCE ? chip->class->steps[s].all_reduce : NULL;
+    if (!reduce) continue;
+    if (reduce->out == slot) return true;
+    for (uint32_t i = 0; i < reduce->node_count; i++)
+      if (chip->parameters[reduce->node_slot + i] == slot) return true;
+  }
+  return false;
+}
+
+static weft_status open_slot(weft_chip *chip, uint32_t index, weft_diag *diag) {
+  weft_slot *slot = &chip->slots[index];
+  const weft_abi_tensor *tensor = &chip->class->tensors[index];
+  *slot = (weft_slot){.tensor = tensor, .format = (weft_format)tensor->format, .release_at = UINT32_MAX};
+  if (!tensor_bytes(tensor, &slot->bytes)) return weft_error_memory(diag);
+  bool folded = chip->end && chip->end->transport->shared_memory && is_folded(chip, index);
+  slot->own = folded ? chip->end->transport->shared_memory(chip->end, slot->bytes) : NULL;
+  slot->shared = slot->own != NULL;
+  if (!slot->own) slot->own = memory_new(slot->bytes);
+  slot->data = slot->own;
+  if (!slot->own)
+    return weft_error(diag, WEFT_UNAVAILABLE, "run on more chips, or on a machine with more memory",
+                      "chip %u: no memory for the %llu bytes of '%s'", chip->index, (unsigned long long)slot->bytes,
+                      tensor->name);
+  if (!fill(chip, slot))
+    return weft_error(diag, WEFT_INVALID, NULL, "chip %u: a value of the fill of '%s' does not fit %s", chip->index,
+                      tensor->name, weft_format_name(slot->format));
+  return WEFT_OK;
+}
+
+static bool lists(const int64_t *list, int64_t slot) {
+  for (; list && *list >= 0; list++)
+    if (*list == slot) return true;
+  return false;
+}
+
+/* Whether, and until when, a received tensor may be read where its sender has it: it is received once a step of
+ * --steps, every step that reads it comes later, and nobody gets it on from here. */
+static uint32_t last_reader_of_received(const weft_abi_class *class, int64_t slot) {
+  uint32_t received = UINT32_MAX, last = UINT32_MAX;
+  for (uint32_t s = 0; s < class->step_count; s++) {
+    const weft_abi_step *step = &class->steps[s];
+    if (!step->reads || !step->writes) return UINT32_MAX;
+    if (step->kind == WEFT_STEP_LINK) {
+      for (uint32_t i = 0; i < step->link->send_count; i++)
+        if (step->link->sends[i].tensor == slot) return UINT32_MAX;
+      for (uint32_t i = 0; i < step->link->receive_count; i++) {
+        if (step->link->receives[i].tensor != slot) continue;
+        if (received != UINT32_MAX) return UINT32_MAX;
+        received = s;
+      }
+    } else if (lists(step->writes, slot) || step->kind == WEFT_STEP_ALL_REDUCE) {
+      if (lists(step->writes, slot) || lists(step->reads, slot)) return UINT32_MAX;
+    } else if (lists(step->reads, slot)) {
+      if (received == UINT32_MAX) return UINT32_MAX;
+      last = s;
+    }
+  }
+  return received == UINT32_MAX ? UINT32_MAX : last;
+}
+
+weft_status weft_chip_open(weft_chip *chip, weft_diag *diag) {
+  chip->slots = calloc((size_t)chip->class->tensor_count + 1, sizeof *chip->slots);
+  if (!chip->slots) return weft_error_memory(diag);
+  for (uint32_t t = 0; t < chip->class->tensor_count; t++) {
+    weft_status status = open_slot(chip, t, diag);
+    if (status != WEFT_OK) return status;
+    if (chip->slots[t].tensor->role == WEFT_ROLE_ACTIVATION)
+      chip->slots[t].release_at = last_reader_of_received(chip->class, t);
+  }
+  return WEFT_OK;
+}
+
+void weft_chip_close(weft_chip *chip) {
+  for (uint32_t t = 0; chip->slots && t < chip->class->tensor_count; t++)
+    if (!chip->slots[t].borrowed && !chip->slots[t].shared) free(chip->slots[t].own);
+  free(chip->slots);
+  for (int k = 0; k < WEFT_SCRATCH_COUNT; k++) free(chip->scratch[k].data);
+  free(chip->pending);
+  free(chip->times);
+  if (chip->class) pthread_mutex_destroy(&chip->fault.lock);
+  *chip = (weft_chip){0};
+}
+
+/* ---- faults ---- */
+
+const char *weft_chip_step_name(const weft_chip *chip) {
+  if (chip->step >= chip->class->step_count) return "start";
+  const char *name = chip->class->steps[chip->step].name;
+  return name ? name : "?";
+}
+
+static void place_fault(weft_chip *chip, weft_status status, const char *hint) {
+  chip->fault.status = status;
+  snprintf(chip->fault.hint, sizeof chip->fault.hint, "%s", hint ? hint : "");
+  atomic_store(&chip->fault.set, true);
+}
+
+void weft_chip_fault(weft_chip *chip, weft_status status, const char *hint, const char *format, ...) {
+  pthread_mutex_lock(&chip->fault.lock);
+  if (!atomic_load(&chip->fault.set)) {
+    int used =
+        snprintf(chip->fault.text, sizeof chip->fault.text, "chip %u, '%s': ", chip->index, weft_chip_step_name(chip));
+    va_list arguments;
+    va_start(arguments, format);
+    if (used > 0 && (size_t)used < sizeof chip->fault.text)
+      vsnprintf(chip->fault.text + used, sizeof chip->fault.text - (size_t)used, format, arguments);
+    va_end(arguments);
+    place_fault(chip, status, hint);
+  }
+  pthread_mutex_unlock(&chip->fault.lock);
+}
+
+void weft_chip_fault_element(weft_chip *chip, int64_t slot, uint64_t row, uint64_t col, const char *what) {
+  weft_fault *fault = &chip->fault;
+  pthread_mutex_lock(&fault->lock);
+  bool earlier = fault->has_place && (row < fault->row || (row == fault->row && col < fault->col));
+  if (!atomic_load(&fault->set) || earlier) {
+    const weft_abi_tensor *tensor = chip->slots[slot].tensor;
+    snprintf(fault->text, sizeof fault->text, "chip %u, '%s': row %llu, column %llu of '%s': %s", chip->index,
+             weft_chip_step_name(chip), (unsigned long long)row, (unsigned long long)col, tensor->name, what);
+    fault->has_place = true;
+    fault->row = row;
+    fault->col = col;
+    place_fault(chip, WEFT_INVALID, "clamp the value, requantise it, or store it in a wider format");
+  }
+  pthread_mutex_unlock(&fault->lock);
+}
+
+weft_slot *weft_chip_slot(weft_chip *chip, int64_t slot, const char *operation) {
+  if (slot >= 0 && (uint64_t)slot < chip->class->tensor_count) return &chip->slots[slot];
+  weft_chip_fault(chip, WEFT_INVALID, "generate the program again", "%s: there is no tensor %lld", operation,
+                  (long long)slot);
+  return NULL;
+}

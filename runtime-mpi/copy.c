@@ -1,0 +1,40 @@
+/* weft_copy: blocks from one tensor to another of the same format. */
+#include "chip_private.h"
+
+#include <string.h>
+
+static bool fits(const weft_slot *slot, uint64_t row, uint64_t rows, uint64_t col, uint64_t cols) {
+  uint64_t row_end, col_end;
+  return !weft_add_overflow(row, rows, &row_end) && !weft_add_overflow(col, cols, &col_end) &&
+         row_end <= slot->tensor->rows && col_end <= slot->tensor->cols;
+}
+
+static void copy_block(const weft_slot *from, weft_slot *to, const weft_abi_copy *copy) {
+  size_t bytes = weft_format_bytes(from->format);
+  uint64_t from_row = from->tensor->cols * bytes, to_row = to->tensor->cols * bytes;
+  const unsigned char *source = from->data + copy->from_row * from_row + copy->from_col * bytes;
+  unsigned char *target = to->data + copy->to_row * to_row + copy->to_col * bytes;
+  uint64_t length = copy->cols * bytes, rows = copy->rows;
+  if (length == from_row && length == to_row) { /* whole rows lie one after the other */
+    length *= rows;
+    rows = rows ? 1 : 0;
+  }
+  for (uint64_t r = 0; r < rows && length; r++) memmove(target + r * to_row, source + r * from_row, length);
+}
+
+void weft_copy(weft_chip *chip, const weft_abi_copy *copies, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const weft_abi_copy *copy = &copies[i];
+    const weft_slot *from = weft_chip_slot(chip, copy->from, "copy");
+    weft_slot *to = from ? weft_chip_slot(chip, copy->to, "copy") : NULL;
+    if (!to) return;
+    if (from->format != to->format || !fits(from, copy->from_row, copy->rows, copy->from_col, copy->cols) ||
+        !fits(to, copy->to_row, copy->rows, copy->to_col, copy->cols)) {
+      weft_chip_fault(chip, WEFT_INVALID, "generate the program again",
+                      "a copy from '%s' to '%s' does not fit their extents or formats", from->tensor->name,
+                      to->tensor->name);
+      return;
+    }
+    copy_block(from, to, copy);
+  }
+}

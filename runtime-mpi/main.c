@@ -1,0 +1,153 @@
+/* The way of every run, from options to results. All ranks take the same turns: what one finds wrong, all end with. */
+#include "run_private.h"
+
+#include "product_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void weft_run_print(weft_diag *diag) {
+  for (uint64_t i = 0; i < weft_diag_count(diag); i++) {
+    const weft_message *message = weft_diag_message(diag, i);
+    fputs("weft: ", stderr);
+    if (message->place.file && message->place.line)
+      fprintf(stderr, "%s:%llu: ", message->place.file, (unsigned long long)message->place.line);
+    else if (message->place.file)
+      fprintf(stderr, "%s: ", message->place.file);
+    fprintf(stderr, "%s%s\n", message->severity == WEFT_WARNING ? "warning: " : "", message->text);
+    if (message->hint) fprintf(stderr, "hint: %s\n", message->hint);
+  }
+  weft_diag_clear(diag);
+}
+
+/* One turn's end: all ranks agree; the one that failed first prints, and warnings are rank 0's. */
+static weft_status settle(weft_run *run, weft_status status, bool silent, weft_diag *diag) {
+  bool speaks;
+  weft_status agreed = weft_run_agree(run, status, silent, &speaks);
+  if (speaks || (agreed == WEFT_OK && run->process->rank == 0)) weft_run_print(diag);
+  weft_diag_clear(diag);
+  return agreed;
+}
+
+static void print_text(weft_text *text) {
+  if (text->data) fputs(text->data, stdout);
+  fflush(stdout);
+  weft_text_free(text);
+}
+
+/* ---- turns ---- */
+
+static weft_status start(weft_run *run, const weft_run_job *job, weft_diag *diag) {
+  weft_status status = settle(run, weft_run_open(run, job, diag), false, diag);
+  if (status == WEFT_OK) status = settle(run, weft_run_compare(run, diag), false, diag);
+  if (status != WEFT_OK) return status;
+  weft_text map = {0};
+  status = settle(run, weft_hosts_report(run, run->options.map ? &map : NULL, diag), false, diag);
+  if (status == WEFT_OK && run->process->rank == 0) print_text(&map);
+  weft_text_free(&map);
+  return status;
+}
+
+/* Bytes the kernel thinks it can give; 0 when it does not say. */
+static uint64_t available_memory(void) {
+  FILE *file = fopen("/proc/meminfo", "r");
+  char line[128];
+  unsigned long long kilobytes = 0;
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "MemAvailable: %llu", &kilobytes) == 1) break;
+  if (file) fclose(file);
+  return kilobytes * 1024;
+}
+
+static uint64_t local_bytes(const weft_run *run) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < run->chip_count; i++)
+    if (weft_add_overflow(sum, weft_class_bytes(run->chips[i].class), &sum)) return UINT64_MAX;
+  return sum;
+}
+
+static weft_status check_memory(const weft_run *run, weft_diag *diag) {
+  uint64_t needed = local_bytes(run), there = available_memory() / run->process->host_ranks;
+  if (there == 0 || needed <= there) return WEFT_OK;
+  return weft_error(diag, WEFT_UNAVAILABLE, "run on more chips, or put fewer ranks on a host",
+                    "the tensors of this rank need %llu bytes; its share of what host %s has free is %llu",
+                    (unsigned long long)needed, run->process->host, (unsigned long long)there);
+}
+
+static weft_status dry_run(weft_run *run, weft_diag *diag) {
+  weft_status status = settle(run, check_memory(run, diag), false, diag);
+  if (status == WEFT_OK && run->process->rank == 0)
+    printf("%s: %u chip%s on %u rank%s, %llu bytes of tensors on rank 0, kernels %s, input %s: ready\n",
+           run->program->name, run->program->chips, run->program->chips == 1 ? "" : "s", run->process->ranks,
+           run->process->ranks == 1 ? "" : "s", (unsigned long long)local_bytes(run), run->kernels->name,
+           run->options.in ? run->options.in : "not needed");
+  return status;
+}
+
+/* The fault that speaks for this process: the first that is not an echo of another's. */
+static weft_status faults(const weft_run *run, bool *silent, weft_diag *diag) {
+  const weft_fault *chosen = NULL;
+  for (uint32_t i = 0; i < run->chip_count; i++) {
+    const weft_fault *fault = &run->chips[i].fault;
+    if (fault->set && (!chosen || (chosen->silent && !fault->silent))) chosen = fault;
+  }
+  *silent = chosen && chosen->silent;
+  if (!chosen) return WEFT_OK;
+  return weft_error(diag, chosen->status, chosen->hint[0] ? chosen->hint : NULL, "%s", chosen->text);
+}
+
+static weft_status execute(weft_run *run, const weft_run_job *job, double *seconds, weft_diag *diag) {
+  weft_signals_install(run);
+  double before = weft_seconds();
+  job->execute(run);
+  *seconds = weft_seconds() - before;
+  weft_progress_end(run);
+  bool silent;
+  weft_status status = faults(run, &silent, diag);
+  if (status != WEFT_OK) weft_signals_quiet(weft_status_exit_code(status));
+  return settle(run, status, silent, diag);
+}
+
+static weft_status finish(weft_run *run, const weft_run_job *job, double seconds, weft_diag *diag) {
+  const weft_sink sink = {.path = job->outputs ? NULL : run->options.out, .arrays = job->outputs};
+  bool speaks;
+  weft_status status = weft_results_write(run, &sink, &speaks, diag);
+  if (speaks) weft_run_print(diag);
+  if (status != WEFT_OK || !run->options.stats) return status;
+  weft_text table = {0};
+  status = settle(run, weft_stats_report(run, seconds, &table, diag), false, diag);
+  if (status == WEFT_OK) print_text(&table);
+  weft_text_free(&table);
+  return status;
+}
+
+static weft_status all_turns(weft_run *run, const weft_run_job *job, weft_source *source, weft_diag *diag) {
+  weft_status status = start(run, job, diag);
+  if (status != WEFT_OK) return status;
+  status = weft_source_open(source, run, diag);
+  if (status == WEFT_OK) status = weft_source_check(source, run, diag);
+  status = settle(run, status, false, diag);
+  if (status != WEFT_OK) return status;
+  if (run->options.dry_run) return dry_run(run, diag);
+  status = settle(run, weft_source_load(source, run, diag), false, diag);
+  weft_source_close(source);
+  if (status != WEFT_OK) return status;
+  double seconds;
+  status = execute(run, job, &seconds, diag);
+  return status == WEFT_OK ? finish(run, job, seconds, diag) : status;
+}
+
+int weft_run_main(const weft_run_job *job) {
+  weft_diag *diag = weft_diag_new();
+  weft_run run;
+  weft_source source = {.arrays = job->inputs};
+  weft_status status = all_turns(&run, job, &source, diag);
+  int code = weft_status_exit_code(status);
+  if (status != WEFT_OK) weft_signals_quiet(code);
+  weft_source_close(&source);
+  if (status == WEFT_OK) weft_signals_remove();
+  weft_run_close(&run);
+  weft_diag_free(diag);
+  return code;
+}

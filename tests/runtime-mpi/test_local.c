@@ -1,0 +1,131 @@
+/* Programs over the thread transport, from command line to result file, against plain loops. */
+#include "programs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/weft-runtime-XXXXXX";
+static char in_path[64], out_path[64];
+
+static int run_local(const test_shape *shape, int argc, char **argv) {
+  weft_arena *arena = weft_arena_new();
+  const weft_abi_program *program = test_program_new(arena, shape);
+  assert_non_null(program);
+  int code = weft_main_local(program, argc, argv);
+  weft_arena_free(arena);
+  return code;
+}
+
+static void assert_equal_sets(const weft_array_set *got, const weft_array_set *want, const char *what) {
+  assert_int_equal(got->count, want->count);
+  for (uint64_t i = 0; i < want->count; i++) {
+    const weft_array *a = weft_array_set_find(got, want->items[i].name);
+    assert_non_null(a);
+    weft_difference difference;
+    assert_int_equal(weft_array_compare(a, &want->items[i], &difference, NULL), WEFT_OK);
+    if (difference.differing)
+      fail_msg("%s: %llu elements of '%s' differ, the first at %llu", what, (unsigned long long)difference.differing,
+               want->items[i].name, (unsigned long long)difference.first_index);
+  }
+}
+
+static void check(const test_shape *shape, const char *runs) {
+  char what[128];
+  test_shape_print(shape, what, sizeof what);
+  weft_array_set in = {0}, want = {0}, got = {0};
+  assert_true(test_inputs(shape, 1, &in));
+  assert_true(test_results(shape, &in, strtoull(runs, NULL, 10), &want));
+  assert_int_equal(weft_array_set_write(in_path, &in, NULL), WEFT_OK);
+  char *argv[] = {"run-local", "--in", in_path, "--out", out_path, "--steps", (char *)runs, "--kernel", "plain"};
+  if (run_local(shape, 9, argv) != 0) fail_msg("%s: the run failed", what);
+  assert_int_equal(weft_array_set_read(out_path, &got, NULL), WEFT_OK);
+  assert_equal_sets(&got, &want, what);
+  weft_array_set_free(&in);
+  weft_array_set_free(&want);
+  weft_array_set_free(&got);
+}
+
+static void one_chip(void **state) {
+  (void)state;
+  static const weft_format formats[] = {WEFT_FP32, WEFT_BF16, WEFT_FP16, WEFT_FP8, WEFT_INT8};
+  for (int f = 0; f < 5; f++) {
+    check(&(test_shape){TEST_GEMM, 1, 5, 70, 7, formats[f], 0, true, true, false, 0}, "1");
+    check(&(test_shape){TEST_GEMM, 1, 1, 1, 1, formats[f], 0, false, false, false, 0}, "1");
+    check(&(test_shape){TEST_GEMM, 1, 3, 200, 2, formats[f], 4, true, false, true, 0}, "2");
+    check(&(test_shape){TEST_GEMM, 1, 3, 0, 2, formats[f], 0, false, true, false, 0}, "1");
+  }
+}
+
+static void columns_and_batch(void **state) {
+  (void)state;
+  for (uint32_t chips = 1; chips <= 8; chips++) {
+    check(&(test_shape){TEST_GEMM, chips, 5, 33, 10, WEFT_FP32, 0, true, true, false, 0}, "1");
+    check(&(test_shape){TEST_BATCH, chips, 5, 33, 10, WEFT_FP32, 0, true, true, false, 0}, "3");
+    check(&(test_shape){TEST_BATCH, chips, 9, 33, 1, WEFT_INT8, 0, true, false, true, 0}, "1");
+  }
+}
+
+static void rows(void **state) {
+  (void)state;
+  for (uint32_t chips = 1; chips <= 8; chips++) {
+    check(&(test_shape){TEST_ROWS, chips, 5, 300, 10, WEFT_FP32, 0, true, true, false, 0}, "1");
+    check(&(test_shape){TEST_ROWS, chips, 3, 65, 7, WEFT_FP32, 8, true, true, false, 0}, "2");
+    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_FP32, 8, true, true, false, 0}, "3"); /* in slices */
+    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_BF16, 7, false, false, false, 0}, "2");
+    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_INT8, 0, true, true, true, 0}, "2");
+  }
+}
+
+static void rows_with_few_readers(void **state) {
+  (void)state;
+  for (uint32_t chips = 2; chips <= 8; chips++)
+    for (uint32_t readers = 1; readers < chips; readers++) {
+      check(&(test_shape){TEST_ROWS, chips, 4, 300, 10, WEFT_FP32, 8, true, true, false, readers}, "2");
+      check(&(test_shape){TEST_ROWS, chips, 50, 300, 101, WEFT_FP32, 4, true, false, false, readers}, "2");
+    }
+}
+
+static void pipeline_and_ring(void **state) {
+  (void)state;
+  for (uint32_t chips = 1; chips <= 8; chips++) {
+    check(&(test_shape){TEST_PIPELINE, chips, 6, 40, 0, WEFT_FP32, 0, false, false, false, 0}, "5");
+    check(&(test_shape){TEST_RING, chips, 7, 11, 0, WEFT_INT32, 0, false, false, false, 0}, "50");
+  }
+  check(&(test_shape){TEST_PIPELINE, 64, 3, 8, 0, WEFT_FP32, 0, false, false, false, 0}, "20");
+  check(&(test_shape){TEST_RING, 64, 3, 8, 0, WEFT_INT32, 0, false, false, false, 0}, "20");
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return -1;
+  snprintf(in_path, sizeof in_path, "%s/in.h5", folder);
+  snprintf(out_path, sizeof out_path, "%s/out.h5", folder);
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  unlink(in_path);
+  unlink(out_path);
+  return rmdir(folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_chip),
+      cmocka_unit_test(columns_and_batch),
+      cmocka_unit_test(rows),
+      cmocka_unit_test(rows_with_few_readers),
+      cmocka_unit_test(pipeline_and_ring),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
