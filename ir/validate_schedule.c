@@ -128,7 +128,8 @@ static bool check_program(check *c, const weft_engine_program *ep, pages *moved)
     REPORT(c, SIZE_OVERFLOW, text("the loop counts times pages of its program"), first);
     return false;
   }
-  if (n.acquires != n.releases && !REPORT(c, ACC_IMBALANCE, site(ep->site), number(n.acquires), number(n.releases)))
+  if (n.acquires != n.releases &&
+      !REPORT(c, ACC_IMBALANCE, site(ep->site), number(n.acquires), number(n.releases), engine(ep->engine)))
     return false;
   if (n.packed_uncomputed && !REPORT(c, ACCUMULATOR_NEVER_COMPUTED, site(ep->site), engine(ep->engine))) return false;
   if (!n.too_many) return true;
@@ -225,7 +226,8 @@ static bool check_accumulators(rounds *r) {
     r->accumulators[r->trips[i]] = (pages){0};
     r->touched[r->trips[i]] = 0;
     if (go_on && acc.reserved != acc.pushed)
-      go_on = REPORT(r->c, ACC_IMBALANCE, site(r->program->site), number(acc.reserved), number(acc.pushed));
+      go_on = REPORT(r->c, ACC_IMBALANCE, site(r->program->site), number(acc.reserved), number(acc.pushed),
+                     engine(r->program->engine));
   }
   r->trip_count = 0;
   return go_on;

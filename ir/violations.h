@@ -121,8 +121,8 @@
       "merge them", "14")                                                                                              \
   ROW(STAGE_NOT_SCHEDULED, "StageNotScheduled", "stage op", "{stage} has no {op} in the schedule",                     \
       "schedule it, or remove the stage", "14")                                                                        \
-  ROW(ACC_IMBALANCE, "AccImbalance", "site acquires releases",                                                         \
-      "a program of {site} acquires the accumulator {acquires} times and releases it {releases} times",                \
+  ROW(ACC_IMBALANCE, "AccImbalance", "site acquires releases | engine",                                                \
+      "engine {engine} of {site} acquires the accumulator {acquires} times and releases it {releases} times",          \
       "release after every acquire, for every count of a trip", "14")                                                  \
   ROW(ACCUMULATOR_NEVER_COMPUTED, "AccumulatorNeverComputed", "site engine",                                           \
       "engine {engine} of {site} packs an accumulator it did not compute", "compute between acquire and pack", "14")   \
