@@ -1,0 +1,99 @@
+/* Which chip each stage, buffer, edge and work item of a whole-machine program is on. */
+#include "split_private.h"
+
+static weft_status refuse(split *s, const weft_stage *stage, const char *what) {
+  return weft_error(s->diag, WEFT_INVALID,
+                    "let chips meet in tensors only: store on one, load on the other in a later section",
+                    "stage '%s' cannot be split: %s", stage->name, what);
+}
+
+static weft_status join_buffers(split *s, const weft_stage *stage, const uint32_t *buffers, uint64_t count) {
+  uint32_t *chip = &s->stage_chip[stage->id];
+  for (uint64_t i = 0; i < count; i++) {
+    const weft_buffer *buffer = &s->machine->buffers[buffers[i]];
+    uint32_t site = buffer->site.present ? buffer->site.site.chip : 0;
+    if (*chip != WEFT_NONE && *chip != site) return refuse(s, stage, "its buffers are on several chips");
+    *chip = site;
+  }
+  return WEFT_OK;
+}
+
+static weft_status own_stages(split *s) {
+  for (uint64_t i = 0; i < s->machine->stage_count; i++) {
+    const weft_stage *stage = &s->machine->stages[i];
+    s->stage_chip[i] = stage->site.present ? stage->site.site.chip : WEFT_NONE;
+    weft_status status = join_buffers(s, stage, stage->ins, stage->in_count);
+    if (status == WEFT_OK) status = join_buffers(s, stage, stage->outs, stage->out_count);
+    if (status != WEFT_OK) return status;
+    if (s->stage_chip[i] == WEFT_NONE) s->stage_chip[i] = 0;
+    if (s->stage_chip[i] >= s->chips) return refuse(s, stage, "its chip is not one of the machine's");
+    if (stage->item == WEFT_NONE) continue;
+    uint32_t *item = &s->item_chip[stage->item];
+    if (*item != WEFT_NONE && *item != s->stage_chip[i])
+      return refuse(s, stage, "its work item is shared with another chip");
+    *item = s->stage_chip[i];
+  }
+  for (uint64_t i = 0; i < s->machine->buffer_count; i++)
+    s->buffer_chip[i] = s->machine->buffers[i].site.present ? s->machine->buffers[i].site.site.chip : 0;
+  for (uint64_t i = 0; i < s->machine->work.item_count; i++)
+    if (s->item_chip[i] == WEFT_NONE)
+      return weft_error(s->diag, WEFT_INVALID, "give every stage its item",
+                        "work item %llu is of no stage: no chip can be told to do it", (unsigned long long)i);
+  return WEFT_OK;
+}
+
+static void own_sections(split *s) {
+  for (uint64_t i = 0; i < s->machine->section_count; i++)
+    for (uint64_t k = s->machine->sections[i].stages.begin; k < s->machine->sections[i].stages.end; k++)
+      s->stage_section[k] = i;
+}
+
+/* Groups 0 .. count by chip; chips out of range are dropped. */
+static bool group(split *s, const uint32_t *chip_of, uint64_t count, chip_lists *lists) {
+  lists->begin = WEFT_NEW_ARRAY(s->arena, uint64_t, (uint64_t)s->chips + 2);
+  lists->ids = WEFT_NEW_ARRAY(s->arena, uint32_t, count);
+  if (!lists->begin || !lists->ids) return false;
+  for (uint64_t i = 0; i < count; i++)
+    if (chip_of[i] < s->chips) lists->begin[chip_of[i] + 2]++;
+  for (uint32_t c = 0; c < s->chips; c++) lists->begin[c + 2] += lists->begin[c + 1];
+  for (uint64_t i = 0; i < count; i++)
+    if (chip_of[i] < s->chips) lists->ids[lists->begin[chip_of[i] + 1]++] = (uint32_t)i;
+  return true;
+}
+
+static weft_status own_edges(split *s) {
+  const weft_program *machine = s->machine;
+  uint32_t *chip_of = WEFT_NEW_ARRAY(s->arena, uint32_t, machine->edge_count);
+  if (!chip_of) return weft_error_memory(s->diag);
+  for (uint64_t i = 0; i < machine->edge_count; i++) {
+    const weft_edge *edge = &machine->edges[i];
+    chip_of[i] = s->stage_chip[edge->from];
+    if (edge->handshake == WEFT_HANDSHAKE_SEMAPHORE || edge->handshake == WEFT_HANDSHAKE_BARRIER)
+      return refuse(s, &machine->stages[edge->from], "it hands over by a semaphore");
+    for (uint64_t t = 0; t < edge->to_count; t++)
+      if (s->stage_chip[edge->to[t]] != chip_of[i])
+        return refuse(s, &machine->stages[edge->from], "an edge leads from it to another chip");
+  }
+  return group(s, chip_of, machine->edge_count, &s->edges) ? WEFT_OK : weft_error_memory(s->diag);
+}
+
+weft_status split_owners(split *s) {
+  const weft_program *machine = s->machine;
+  s->stage_chip = WEFT_NEW_ARRAY(s->arena, uint32_t, machine->stage_count);
+  s->buffer_chip = WEFT_NEW_ARRAY(s->arena, uint32_t, machine->buffer_count);
+  s->item_chip = WEFT_NEW_ARRAY(s->arena, uint32_t, machine->work.item_count);
+  s->stage_section = WEFT_NEW_ARRAY(s->arena, uint64_t, machine->stage_count);
+  s->new_stage = WEFT_NEW_ARRAY(s->arena, uint32_t, machine->stage_count);
+  s->new_buffer = WEFT_NEW_ARRAY(s->arena, uint32_t, machine->buffer_count);
+  s->new_item = WEFT_NEW_ARRAY(s->arena, uint32_t, machine->work.item_count);
+  if (weft_arena_failed(s->arena)) return weft_error_memory(s->diag);
+  for (uint64_t i = 0; i < machine->work.item_count; i++) s->item_chip[i] = WEFT_NONE;
+  weft_status status = own_stages(s);
+  if (status != WEFT_OK) return status;
+  own_sections(s);
+  if (!group(s, s->stage_chip, machine->stage_count, &s->stages) ||
+      !group(s, s->buffer_chip, machine->buffer_count, &s->buffers) ||
+      !group(s, s->item_chip, machine->work.item_count, &s->items))
+    return weft_error_memory(s->diag);
+  return own_edges(s);
+}
