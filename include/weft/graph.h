@@ -154,6 +154,12 @@ void weft_graph_dot(const weft_graph *graph, weft_text *text);
 
 /* ---- sample programs (`weft new`) ------------------------------------------------------------------------------------------ */
 
+/** The declared range of a dataset called `name`. */
+typedef struct weft_named_range {
+  const char *name;
+  int64_t low, high;
+} weft_named_range;
+
 typedef struct weft_mlp_options {
   const uint64_t *layers; /**< layer_count widths, e.g. 784,256,256,10 */
   uint32_t layer_count;   /**< at least 2 */
@@ -164,9 +170,15 @@ typedef struct weft_mlp_options {
   const uint32_t *requant_s;
   uint32_t requant_count;
   uint32_t segments; /**< 0: canonical */
+  const char *name;       /**< of the program; NULL: "mlp" */
+  const char *input_name; /**< NULL: "x" */
+  const weft_named_range *ranges; /**< INT8: instead of -128..127 for x and w, -65536..65536 for b */
+  uint32_t range_count;
 } weft_mlp_options;
-/** y = layers of x @ wI + bI; datasets x, w1.., b1.., result "y" unless there is a better name in the options of the tool.
- * INT8: requantised layers end in a clamp (0..127 with relu, -128..127 without). */
+/** output_name = layers of x @ wI + bI, one section a layer; datasets x, w1.., b1.. BF16: x, w and what hidden layers give are Bf16,
+ * biases and the result Fp32. INT8: x and w Int8, biases and the result of a last layer without requant Int32; requantised layers
+ * end in a clamp (0..127 with relu, which the clamp then is; -128..127 without and in the last layer).
+ * Errors: fewer than two widths, a requant count that fits no layers, other formats, ranges of datasets that do not exist. */
 weft_status weft_graph_new_mlp(const weft_mlp_options *options, const char *output_name, weft_graph **graph, weft_diag *diag);
 
 #endif

@@ -1,0 +1,217 @@
+/* weft_graph_interpret: datasets in, ops in order, datasets out. */
+#include "interpret_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct interpretation {
+  const weft_graph *graph;
+  const weft_array_set *in;
+  weft_array_set *out;
+  weft_diag *diag;
+  void **data;     /**< by value; NULL before it is computed and after its last reader */
+  uint64_t *reads; /**< by value: readers still to come */
+} interpretation;
+
+static const char *dataset_name(const weft_value *value) { return value->has_shard ? value->shard.of : value->name; }
+static weft_plane dataset_plane(const weft_value *value) {
+  return value->has_shard ? weft_graph_plane(value->full_rank, value->full_extents) : weft_value_plane(value);
+}
+
+static void *allocate(const weft_value *value) {
+  return calloc(weft_value_elements(value) * weft_format_bytes(value->dtype) + 1, 1);
+}
+
+/** Copies a value's block out of its dataset's plane, or into it. */
+static void copy_shard(const weft_value *value, void *data, void *dataset, bool into) {
+  const weft_plane block = weft_value_plane(value), whole = dataset_plane(value);
+  const size_t bytes = weft_format_bytes(value->dtype);
+  const uint64_t row0 = value->has_shard ? value->shard.row0 : 0, col0 = value->has_shard ? value->shard.col0 : 0;
+  for (uint64_t i = 0; i < block.rows && block.cols; i++) {
+    char *outer = (char *)dataset + ((row0 + i) * whole.cols + col0) * bytes,
+         *inner = (char *)data + i * block.cols * bytes;
+    memcpy(into ? outer : inner, into ? inner : outer, block.cols * bytes);
+  }
+}
+
+/* ---- sources ------------------------------------------------------------------------------------------------------
+ */
+
+static float fill_float(const weft_init *init, uint64_t index) {
+  double value = 0;
+  if (init->kind == WEFT_INIT_CONST_F) memcpy(&value, &init->const_f, sizeof value);
+  if (init->kind == WEFT_INIT_FLOAT_VALUES) memcpy(&value, &init->float_values.items[index], sizeof value);
+  return (float)value;
+}
+
+/** Whether the fill gives every element without data from outside. */
+static bool is_fill(const weft_init *init, uint64_t elements) {
+  switch (init->kind) {
+  case WEFT_INIT_ZERO:
+  case WEFT_INIT_CONST_F: return true;
+  case WEFT_INIT_PATTERN: return init->pattern.modulus > 0;
+  case WEFT_INIT_VALUES: return init->values.count == elements;
+  case WEFT_INIT_FLOAT_VALUES: return init->float_values.count == elements;
+  default: return false;
+  }
+}
+
+static int64_t fill_integer(const weft_init *init, uint64_t index) {
+  if (init->kind == WEFT_INIT_VALUES) return init->values.items[index];
+  if (init->kind == WEFT_INIT_PATTERN) return (int64_t)(index % (uint64_t)init->pattern.modulus) + init->pattern.shift;
+  return 0;
+}
+
+/** Element `index` of a dataset that its fill makes. */
+static bool fill_element(const weft_value *value, void *data, uint64_t at, uint64_t index) {
+  const weft_init *init = &value->init;
+  bool floats = init->kind == WEFT_INIT_CONST_F || init->kind == WEFT_INIT_FLOAT_VALUES;
+  if (weft_format_is_float(value->dtype)) {
+    weft_store_f32(value->dtype, data, at, floats ? fill_float(init, index) : (float)fill_integer(init, index));
+    return true;
+  }
+  return !floats && weft_store_i64(value->dtype, data, at, fill_integer(init, index));
+}
+
+static weft_status fill_source(interpretation *run, const weft_value *value, void *data) {
+  const weft_plane block = weft_value_plane(value), whole = dataset_plane(value);
+  const uint64_t row0 = value->has_shard ? value->shard.row0 : 0, col0 = value->has_shard ? value->shard.col0 : 0;
+  for (uint64_t i = 0; i < block.rows; i++)
+    for (uint64_t j = 0; j < block.cols; j++)
+      if (!fill_element(value, data, i * block.cols + j, (row0 + i) * whole.cols + col0 + j))
+        return weft_error(run->diag, WEFT_INVALID, "supply the dataset", "the fill of '%s' does not fit %s",
+                          value->name, weft_format_name(value->dtype));
+  return WEFT_OK;
+}
+
+static weft_status check_dataset(interpretation *run, const weft_value *value, const weft_array *array) {
+  uint64_t rows, cols;
+  weft_plane_extents(array->rank, array->extents, &rows, &cols);
+  const weft_plane whole = dataset_plane(value);
+  if (array->dtype != value->dtype)
+    return weft_error(run->diag, WEFT_INVALID, NULL, "dataset '%s' is %s, the graph expects %s", array->name,
+                      weft_format_name(array->dtype), weft_format_name(value->dtype));
+  if (rows == whole.rows && cols == whole.cols) return WEFT_OK;
+  uint32_t rank = value->has_shard ? value->full_rank : value->rank;
+  const uint64_t *extents = value->has_shard ? value->full_extents : value->extents;
+  return weft_error(run->diag, WEFT_INVALID, NULL, "dataset '%s' is %s, the graph expects %s", array->name,
+                    weft_extents_print(array->rank, array->extents).text, weft_extents_print(rank, extents).text);
+}
+
+static weft_status read_source(interpretation *run, uint32_t id) {
+  const weft_value *value = &run->graph->values[id];
+  run->data[id] = allocate(value);
+  if (!run->data[id]) return weft_error_memory(run->diag);
+  const weft_array *array = weft_array_set_find(run->in, dataset_name(value));
+  const weft_plane whole = dataset_plane(value);
+  if (!array && is_fill(&value->init, whole.rows * whole.cols)) return fill_source(run, value, run->data[id]);
+  if (!array)
+    return weft_error(run->diag, WEFT_INVALID, "`weft tensor rename` gives a dataset another name",
+                      "dataset '%s' is missing", dataset_name(value));
+  weft_status status = check_dataset(run, value, array);
+  if (status == WEFT_OK) copy_shard(value, run->data[id], array->data, false);
+  return status;
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------------
+ */
+
+static bool writes(const weft_value *value) { return !value->has_shard || value->shard.writer; }
+
+static weft_status write_result(interpretation *run, uint32_t id) {
+  const weft_value *value = &run->graph->values[id];
+  if (!writes(value)) return WEFT_OK;
+  const char *name = dataset_name(value);
+  weft_array *array = weft_array_set_find(run->out, name);
+  if (!array)
+    array = weft_array_set_add(run->out, name, value->dtype, value->has_shard ? value->full_rank : value->rank,
+                               value->has_shard ? value->full_extents : value->extents);
+  if (!array) return weft_error_memory(run->diag);
+  weft_status status = check_dataset(run, value, array);
+  if (status == WEFT_OK) copy_shard(value, run->data[id], array->data, true);
+  return status;
+}
+
+/** Whether two elements are the same result: equal bits, or NaNs both. */
+static bool same_element(weft_format format, const void *a, uint64_t i, const void *b, uint64_t j) {
+  const size_t bytes = weft_format_bytes(format);
+  if (memcmp((const char *)a + i * bytes, (const char *)b + j * bytes, bytes) == 0) return true;
+  if (!weft_format_is_float(format)) return false;
+  float x = weft_load_f32(format, a, i), y = weft_load_f32(format, b, j);
+  return x != x && y != y;
+}
+
+/** A replica holds what its writer wrote. */
+static weft_status check_replica(interpretation *run, uint32_t id) {
+  const weft_value *value = &run->graph->values[id];
+  const weft_array *array = weft_array_set_find(run->out, dataset_name(value));
+  if (!array)
+    return weft_error(run->diag, WEFT_INVALID, NULL, "no chip writes '%s', of which chip %u has a replica",
+                      dataset_name(value), value->chip);
+  weft_status status = check_dataset(run, value, array);
+  const weft_plane block = weft_value_plane(value), whole = dataset_plane(value);
+  for (uint64_t i = 0; i < block.rows && status == WEFT_OK; i++)
+    for (uint64_t j = 0; j < block.cols && status == WEFT_OK; j++) {
+      uint64_t at = (value->shard.row0 + i) * whole.cols + value->shard.col0 + j;
+      if (!same_element(value->dtype, array->data, at, run->data[id], i * block.cols + j))
+        status = weft_error(run->diag, WEFT_INVALID, NULL,
+                            "chip %u has another '%s' at row %llu, column %llu than its writer", value->chip,
+                            dataset_name(value), (unsigned long long)(value->shard.row0 + i),
+                            (unsigned long long)(value->shard.col0 + j));
+    }
+  return status;
+}
+
+/* ---- the walk -----------------------------------------------------------------------------------------------------
+ */
+
+static void release(interpretation *run, uint32_t value) {
+  if (run->graph->values[value].role == WEFT_ROLE_OUTPUT || --run->reads[value]) return;
+  free(run->data[value]);
+  run->data[value] = NULL;
+}
+
+static weft_status run_op(interpretation *run, const weft_graph_op *op) {
+  const void **ins = calloc(op->in_count + 1u, sizeof *ins);
+  run->data[op->out] = allocate(&run->graph->values[op->out]);
+  weft_status status = ins && run->data[op->out] ? WEFT_OK : weft_error_memory(run->diag);
+  for (uint32_t i = 0; i < op->in_count && status == WEFT_OK; i++) {
+    if (!run->data[op->ins[i]]) status = read_source(run, op->ins[i]);
+    if (ins) ins[i] = run->data[op->ins[i]];
+  }
+  const weft_evaluation evaluation = {run->graph, op, ins, run->data[op->out], run->diag};
+  if (status == WEFT_OK) status = weft_evaluate_op(&evaluation);
+  free(ins);
+  for (uint32_t i = 0; i < op->in_count && status == WEFT_OK; i++) release(run, op->ins[i]);
+  return status;
+}
+
+static weft_status run_graph(interpretation *run) {
+  const weft_graph *graph = run->graph;
+  weft_status status = WEFT_OK;
+  for (uint64_t i = 0; i < graph->op_count; i++)
+    for (uint32_t j = 0; j < graph->ops[i].in_count; j++) run->reads[graph->ops[i].ins[j]]++;
+  for (uint64_t i = 0; i < graph->op_count && status == WEFT_OK; i++) status = run_op(run, &graph->ops[i]);
+  for (uint32_t v = 0; v < graph->value_count && status == WEFT_OK; v++)
+    if (graph->values[v].role == WEFT_ROLE_OUTPUT) status = write_result(run, v);
+  for (uint32_t v = 0; v < graph->value_count && status == WEFT_OK; v++)
+    if (graph->values[v].role == WEFT_ROLE_OUTPUT && !writes(&graph->values[v])) status = check_replica(run, v);
+  return status;
+}
+
+weft_status weft_graph_interpret(const weft_graph *graph, const weft_array_set *in, weft_array_set *out,
+                                 weft_diag *diag) {
+  weft_status status = weft_graph_check(graph, diag);
+  if (status != WEFT_OK) return status;
+  interpretation run = {.graph = graph,
+                        .in = in,
+                        .out = out,
+                        .diag = diag,
+                        .data = calloc(graph->value_count + 1, sizeof *run.data),
+                        .reads = calloc(graph->value_count + 1, sizeof *run.reads)};
+  status = run.data && run.reads ? run_graph(&run) : weft_error_memory(diag);
+  for (uint64_t v = 0; run.data && v < graph->value_count; v++) free(run.data[v]);
+  free(run.data);
+  free(run.reads);
+  return status;
+}

@@ -1,0 +1,250 @@
+/* weft_graph_lift: a Template back to a graph, section by section. */
+#include "lift_private.h"
+
+#include <string.h>
+
+weft_status weft_lift_refuse(weft_lift *l, uint32_t stage, const char *format, ...) {
+  weft_text text = {0};
+  va_list arguments;
+  va_start(arguments, format);
+  weft_text_vprintf(&text, format, arguments);
+  va_end(arguments);
+  weft_status status =
+      weft_error(l->diag, WEFT_INVALID, "such a program runs on one chip only", "stage '%s' cannot be lifted: %s",
+                 l->program->stages[stage].name, text.data ? text.data : "");
+  weft_text_free(&text);
+  return status;
+}
+
+/* ---- what a graph cannot say --------------------------------------------------------------------------------------
+ */
+
+static weft_status refuse(weft_lift *l, const char *hint, const char *what) {
+  return weft_error(l->diag, WEFT_INVALID, hint, "program '%s' cannot be lifted: %s", l->program->name, what);
+}
+
+static weft_status check_tensor(weft_lift *l, const weft_tensor *tensor) {
+  const char *what = NULL;
+  if (tensor->role == WEFT_ROLE_STATE) what = "it is a state";
+  if (tensor->chip != WEFT_NONE && tensor->chip != 0) what = "it is on another chip";
+  if (tensor->has_partial) what = "it is a partial result";
+  if (tensor->has_shard) what = "it is a shard";
+  if (tensor->shape_count > WEFT_MAX_RANK) what = "it has too many dimensions";
+  if (!what) return WEFT_OK;
+  return weft_error(l->diag, WEFT_INVALID, "lift the program before it is sharded", "tensor '%s' cannot be lifted: %s",
+                    tensor->name, what);
+}
+
+static weft_status check_program(weft_lift *l) {
+  const weft_program *program = l->program;
+  if (weft_program_phase(program) != WEFT_PHASE_TEMPLATE)
+    return refuse(l, "lift the Template it was planned from", "it is past its Template");
+  if (program->tile_rows != WEFT_GRAPH_TILE || program->tile_cols != WEFT_GRAPH_TILE)
+    return refuse(l, NULL, "its tiles are not 32 x 32");
+  if (program->chips > 1) return refuse(l, "lift the program before it is sharded", "it is for several chips");
+  if (program->numerics != WEFT_NUMERICS_EXACT) return refuse(l, NULL, "it allows spills to round");
+  if (program->trip_count) return refuse(l, NULL, "its loops run to counts that it reads");
+  if (program->link_count) return refuse(l, NULL, "it has link points");
+  for (uint64_t i = 0; i < program->tensor_count; i++) {
+    weft_status status = check_tensor(l, &program->tensors[i]);
+    if (status != WEFT_OK) return status;
+  }
+  return WEFT_OK;
+}
+
+/* ---- values -------------------------------------------------------------------------------------------------------
+ */
+
+uint32_t weft_lift_tensor_value(weft_lift *l, uint32_t id) {
+  const weft_tensor *tensor = &l->program->tensors[id];
+  weft_value value = {.name = tensor->name,
+                      .role = tensor->role,
+                      .dtype = tensor->dtype,
+                      .rank = 2,
+                      .extents = {tensor->elems.rows, tensor->elems.cols},
+                      .has_range = tensor->has_range,
+                      .range = tensor->range,
+                      .init = tensor->init};
+  if (weft_format_is_float(tensor->dtype)) value.has_range = false;
+  if (tensor->shape) {
+    value.rank = (uint32_t)tensor->shape_count;
+    memset(value.extents, 0, sizeof value.extents);
+    if (value.rank) memcpy(value.extents, tensor->shape, value.rank * sizeof *value.extents);
+  }
+  uint32_t v = weft_graph_add_value(l->graph, &value);
+  if (v == WEFT_NONE) return WEFT_NONE;
+  weft_init *init = &l->graph->values[v].init;
+  if (init->kind == WEFT_INIT_VALUES || init->kind == WEFT_INIT_FLOAT_VALUES) {
+    int64_t *items = WEFT_NEW_ARRAY(l->graph->arena, int64_t, init->values.count);
+    if (items && init->values.count) memcpy(items, init->values.items, init->values.count * sizeof *items);
+    init->values.items = items;
+  }
+  l->value_of_tensor[id] = v;
+  return v;
+}
+
+static weft_status add_sources(weft_lift *l) {
+  for (uint32_t t = 0; t < l->program->tensor_count; t++) {
+    weft_tensor_role role = l->program->tensors[t].role;
+    if ((role == WEFT_ROLE_INPUT || role == WEFT_ROLE_PARAM) && weft_lift_tensor_value(l, t) == WEFT_NONE)
+      return WEFT_INVALID;
+  }
+  return WEFT_OK;
+}
+
+/* ---- one section --------------------------------------------------------------------------------------------------
+ */
+
+static weft_status check_kind(weft_lift *l, const weft_stage *stage) {
+  uint64_t ins = stage->in_count, outs = stage->out_count;
+  switch (stage->kind) {
+  case WEFT_STAGE_LOAD:
+    if (stage->load.multicast != WEFT_NONE) return weft_lift_refuse(l, stage->id, "it multicasts");
+    return ins == 0 && outs == 1 ? WEFT_OK : weft_lift_refuse(l, stage->id, "a load with an index");
+  case WEFT_STAGE_STORE:
+    return ins == 1 && outs == 0 ? WEFT_OK : weft_lift_refuse(l, stage->id, "a store with an index");
+  case WEFT_STAGE_COMPUTE:
+    return outs == 1 ? WEFT_OK : weft_lift_refuse(l, stage->id, "it leaves %llu results", (unsigned long long)outs);
+  case WEFT_STAGE_ALL_REDUCE: return weft_lift_refuse(l, stage->id, "it reduces over chips");
+  case WEFT_STAGE_RECV: return weft_lift_refuse(l, stage->id, "it receives a multicast");
+  default: return weft_lift_refuse(l, stage->id, "a scalar body has no counterpart in a graph");
+  }
+}
+
+/** Notes who fills and who reads each buffer of the section. */
+static weft_status join_ports(weft_lift *l, weft_span stages) {
+  const weft_program *program = l->program;
+  for (uint64_t i = stages.begin; i < stages.end; i++) {
+    const weft_stage *stage = &program->stages[i];
+    weft_status status = check_kind(l, stage);
+    if (status != WEFT_OK) return status;
+    for (uint64_t j = 0; j < stage->out_count; j++) {
+      uint32_t *writer = &l->writer[stage->outs[j]];
+      if (*writer != WEFT_NONE)
+        return weft_lift_refuse(l, stage->id, "buffer '%s' is filled twice", program->buffers[stage->outs[j]].name);
+      *writer = stage->id;
+    }
+    for (uint64_t j = 0; j < stage->in_count; j++) {
+      uint32_t *reader = &l->reader[stage->ins[j]];
+      if (*reader != WEFT_NONE && *reader != stage->id)
+        return weft_lift_refuse(l, stage->id, "buffer '%s' is read twice", program->buffers[stage->ins[j]].name);
+      *reader = stage->id;
+    }
+  }
+  return WEFT_OK;
+}
+
+static bool is_compute(const weft_lift *l, uint32_t stage) {
+  return stage != WEFT_NONE && l->program->stages[stage].kind == WEFT_STAGE_COMPUTE;
+}
+
+/** The section's computes in an order in which each comes after those it reads; others in program order. */
+static weft_status order_computes(weft_lift *l, weft_span stages, uint32_t **order, uint64_t *count) {
+  const weft_program *program = l->program;
+  uint64_t total = 0, done = 0;
+  uint64_t *waits = WEFT_NEW_ARRAY(l->scratch, uint64_t, stages.end - stages.begin);
+  *order = WEFT_NEW_ARRAY(l->scratch, uint32_t, stages.end - stages.begin);
+  *count = 0;
+  if (!waits || !*order) return weft_error_memory(l->diag);
+  for (uint64_t i = stages.begin; i < stages.end; i++) {
+    if (!is_compute(l, (uint32_t)i)) continue;
+    const weft_stage *stage = &program->stages[i];
+    total++;
+    for (uint64_t j = 0; j < stage->in_count; j++) waits[i - stages.begin] += is_compute(l, l->writer[stage->ins[j]]);
+    if (!waits[i - stages.begin]) (*order)[(*count)++] = (uint32_t)i;
+  }
+  for (; done < *count; done++) {
+    const weft_stage *stage = &program->stages[(*order)[done]];
+    uint32_t reader = l->reader[stage->outs[0]];
+    if (!is_compute(l, reader)) continue;
+    for (uint64_t j = 0; j < program->stages[reader].in_count; j++)
+      if (program->stages[reader].ins[j] == stage->outs[0] && --waits[reader - stages.begin] == 0)
+        (*order)[(*count)++] = reader;
+  }
+  if (*count == total) return WEFT_OK;
+  for (uint64_t i = stages.begin; i < stages.end; i++)
+    if (waits[i - stages.begin]) return weft_lift_refuse(l, (uint32_t)i, "it waits for its own result");
+  return WEFT_INVALID;
+}
+
+/** Every store's geometry, handed back to the computes that lead to it. */
+static weft_status find_geometry(weft_lift *l, weft_span stages, const uint32_t *order, uint64_t count) {
+  const weft_program *program = l->program;
+  for (uint64_t i = stages.begin; i < stages.end; i++) {
+    const weft_stage *stage = &program->stages[i];
+    if (stage->kind != WEFT_STAGE_STORE) continue;
+    if (!is_compute(l, l->writer[stage->ins[0]]))
+      return weft_lift_refuse(l, stage->id, "it stores what no compute leaves");
+    l->geometry[i] = WEFT_NEW(l->scratch, weft_geometry);
+    if (!l->geometry[i]) return weft_error_memory(l->diag);
+    weft_status status = weft_lift_geometry(l, stage->id, l->geometry[i]);
+    if (status != WEFT_OK) return status;
+  }
+  for (uint64_t i = count; i-- > 0;) {
+    uint32_t reader = l->reader[program->stages[order[i]].outs[0]];
+    if (reader == WEFT_NONE) return weft_lift_refuse(l, order[i], "nothing reads its result");
+    l->geometry[order[i]] = l->geometry[reader];
+  }
+  return WEFT_OK;
+}
+
+static weft_status lift_section(weft_lift *l, const char *name, weft_span stages) {
+  uint32_t *order;
+  uint64_t count;
+  weft_graph_section(l->graph, name);
+  l->section = l->graph->section_count - 1;
+  weft_status status = join_ports(l, stages);
+  if (status == WEFT_OK) status = order_computes(l, stages, &order, &count);
+  if (status == WEFT_OK) status = find_geometry(l, stages, order, count);
+  for (uint64_t i = 0; status == WEFT_OK && i < count; i++) status = weft_lift_compute(l, order[i]);
+  return status == WEFT_OK ? weft_lift_copies(l) : status;
+}
+
+static weft_status lift_sections(weft_lift *l) {
+  const weft_program *program = l->program;
+  weft_status status = add_sources(l);
+  if (!program->section_count && status == WEFT_OK)
+    return lift_section(l, program->name, (weft_span){0, program->stage_count});
+  for (uint64_t s = 0; s < program->section_count && status == WEFT_OK; s++)
+    status = lift_section(l, program->sections[s].name, program->sections[s].stages);
+  return status;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------------------------
+ */
+
+static uint32_t *no_ids(weft_arena *arena, uint64_t count) {
+  uint32_t *ids = WEFT_NEW_ARRAY(arena, uint32_t, count);
+  if (ids && count) memset(ids, 0xFF, count * sizeof *ids);
+  return ids;
+}
+
+static weft_status lift_program(weft_lift *l) {
+  const weft_program *program = l->program;
+  l->value_of_tensor = no_ids(l->scratch, program->tensor_count);
+  l->value_of_buffer = no_ids(l->scratch, program->buffer_count);
+  l->writer = no_ids(l->scratch, program->buffer_count);
+  l->reader = no_ids(l->scratch, program->buffer_count);
+  l->geometry = WEFT_NEW_ARRAY(l->scratch, weft_geometry *, program->stage_count);
+  if (weft_arena_failed(l->scratch)) return weft_error_memory(l->diag);
+  weft_status status = lift_sections(l);
+  return status == WEFT_OK ? weft_graph_check(l->graph, l->diag) : status;
+}
+
+weft_status weft_graph_lift(const weft_program *program, weft_graph **graph, weft_diag *diag) {
+  *graph = NULL;
+  weft_lift l = {.program = program, .diag = diag};
+  weft_status status = weft_program_validate(program, 1, NULL, diag);
+  if (status == WEFT_OK) status = check_program(&l);
+  if (status != WEFT_OK) return status;
+  l.scratch = weft_arena_new();
+  l.graph = weft_graph_new(program->name, diag);
+  status = l.scratch && l.graph ? lift_program(&l) : weft_error_memory(diag);
+  weft_arena_free(l.scratch);
+  if (status == WEFT_OK) {
+    *graph = l.graph;
+  } else {
+    weft_graph_free(l.graph);
+  }
+  return status;
+}

@@ -1,0 +1,218 @@
+/* Shifted copies back to slices and assembles: what each chosen leaf moves, gathered by source and offset. */
+#include "lift_private.h"
+
+#include <string.h>
+
+/** What one tensor gets from one source at one offset: the elements moved and the rectangle around them. */
+struct weft_copy_group {
+  uint32_t tensor, source;        /**< stored tensor; loaded tensor */
+  uint32_t stage;                 /**< the first that moves some */
+  int64_t row_offset, col_offset; /**< source position less result position */
+  uint64_t elements;
+  uint64_t row0, col0, row_end, col_end; /**< in the result */
+};
+
+bool weft_generic_is_copy(const weft_generic *generic) {
+  for (uint64_t i = 0; i < generic->body.node_count; i++) {
+    const weft_body_node *node = &generic->body.nodes[i];
+    if (node->kind != WEFT_BODY_OPERAND && (node->kind != WEFT_BODY_SELECT || node->pred.operand_bound)) return false;
+  }
+  return true;
+}
+
+/** A rectangle of a page. */
+typedef struct area {
+  uint64_t row0, row_end, col0, col_end;
+} area;
+
+/** Adds `a`, moved from the source at the offsets, to its group. */
+static weft_status add_area(weft_lift *l, uint32_t stage, uint32_t source, int64_t row_offset, int64_t col_offset,
+                            const area *a, uint64_t elements) {
+  const uint32_t tensor = l->geometry[stage]->tensor;
+  for (uint64_t i = 0; i < l->copy_count; i++) {
+    weft_copy_group *group = &l->copies[i];
+    if (group->tensor != tensor || group->source != source || group->row_offset != row_offset ||
+        group->col_offset != col_offset)
+      continue;
+    group->elements += elements;
+    group->row0 = weft_min_u64(group->row0, a->row0);
+    group->col0 = weft_min_u64(group->col0, a->col0);
+    group->row_end = weft_max_u64(group->row_end, a->row_end);
+    group->col_end = weft_max_u64(group->col_end, a->col_end);
+    return WEFT_OK;
+  }
+  if (!weft_arena_grow(l->scratch, &l->copies, l->copy_count, &l->copy_capacity, sizeof *l->copies))
+    return weft_error_memory(l->diag);
+  l->copies[l->copy_count++] = (weft_copy_group){.tensor = tensor,
+                                                 .source = source,
+                                                 .stage = stage,
+                                                 .row_offset = row_offset,
+                                                 .col_offset = col_offset,
+                                                 .elements = elements,
+                                                 .row0 = a->row0,
+                                                 .col0 = a->col0,
+                                                 .row_end = a->row_end,
+                                                 .col_end = a->col_end};
+  return WEFT_OK;
+}
+
+/** How a load's page moves down with the result, one tile row at a time. */
+static bool walks_down(const weft_geometry *g, const weft_walk *walk, const weft_tensor *tensor) {
+  return tensor->tiles.cols_t && walk->block_h == 1 && (walk->block_w <= 1 || walk->stride_w == 1) && !walk->k &&
+         !walk->sub_w && (g->sub_rows <= 1 || walk->sub_h == tensor->tiles.cols_t);
+}
+
+static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0); }
+
+/** One leaf: rows and columns `a` of every page of the unit come from operand `index`. */
+static weft_status lift_leaf(weft_lift *l, uint32_t id, uint64_t index, area a) {
+  const weft_stage *stage = &l->program->stages[id];
+  const weft_geometry *g = l->geometry[id];
+  const weft_stage *load = weft_lift_load(l, stage->ins[index]);
+  weft_walk walk;
+  if (!load || !weft_walk_of(&load->load.pattern, &walk)) return weft_lift_refuse(l, id, "it moves what is no tensor");
+  const weft_tensor *tensor = &l->program->tensors[load->load.tensor];
+  const weft_elem_access *map = &stage->compute->generic.ins[index];
+  const int64_t width = (int64_t)(walk.block_w * WEFT_GRAPH_TILE);
+  if (!walks_down(g, &walk, tensor) || !width || !weft_map_is(map, map->base, width, 1))
+    return weft_lift_refuse(l, load->id, "it does not walk down '%s' with the result", tensor->name);
+  // Rows past the result's end are dead; so the last page of the unit may be cut.
+  const uint64_t top = g->row_t * WEFT_GRAPH_TILE, last = top + (g->sub_rows - 1) * WEFT_GRAPH_TILE;
+  a.col_end = weft_min_u64(a.col_end, g->plane.cols);
+  if (g->sub_rows == 1) a.row_end = weft_min_u64(a.row_end, g->plane.rows - top);
+  if (a.row0 >= a.row_end || a.col0 >= a.col_end) return WEFT_OK;
+  int64_t row_shift = floor_divide(map->base + (int64_t)a.col0, width), col_shift = map->base - row_shift * width;
+  if ((int64_t)a.row0 + row_shift < 0 || (int64_t)a.row_end + row_shift > WEFT_GRAPH_TILE ||
+      (int64_t)a.col_end + col_shift > width)
+    return weft_lift_refuse(l, id, "operand %llu is read outside its page", (unsigned long long)index);
+  const uint64_t cols_t = tensor->tiles.cols_t, tile_row = walk.base / cols_t, tile_col = walk.base % cols_t;
+  const int64_t row_offset = ((int64_t)tile_row - (int64_t)g->row_t) * WEFT_GRAPH_TILE + row_shift;
+  const int64_t col_offset = (int64_t)(tile_col * WEFT_GRAPH_TILE) + col_shift;
+  uint64_t last_rows = weft_min_u64(last + a.row_end, g->plane.rows), cols = a.col_end - a.col0;
+  last_rows = last_rows > last + a.row0 ? last_rows - last - a.row0 : 0;
+  uint64_t elements = ((g->sub_rows - 1) * (a.row_end - a.row0) + last_rows) * cols;
+  const area whole = {top + a.row0, weft_min_u64(last + a.row_end, g->plane.rows), a.col0, a.col_end};
+  return add_area(l, id, load->load.tensor, row_offset, col_offset, &whole, elements);
+}
+
+/** Walks the selections from node `index` down, keeping the part of the page that leads there. */
+static weft_status lift_choice(weft_lift *l, uint32_t id, uint32_t index, area a) {
+  const weft_body_node *node = &l->program->stages[id].compute->generic.body.nodes[index];
+  if (a.row0 >= a.row_end || a.col0 >= a.col_end) return WEFT_OK;
+  if (node->kind == WEFT_BODY_OPERAND) return lift_leaf(l, id, node->value, a);
+  const bool row = node->pred.var == WEFT_VAR_GEN_ROW;
+  area below = a, above = a;
+  uint64_t *end = row ? &below.row_end : &below.col_end, *begin = row ? &above.row0 : &above.col0;
+  *end = weft_min_u64(*end, node->pred.bound);
+  *begin = weft_max_u64(*begin, node->pred.bound);
+  weft_status status = lift_choice(l, id, node->child[node->pred.ge ? 1 : 0], below);
+  return status == WEFT_OK ? lift_choice(l, id, node->child[node->pred.ge ? 0 : 1], above) : status;
+}
+
+weft_status weft_lift_copy(weft_lift *l, uint32_t id) {
+  const weft_stage *stage = &l->program->stages[id];
+  const weft_geometry *g = l->geometry[id];
+  const weft_body *body = &stage->compute->generic.body;
+  if (l->reader[stage->outs[0]] != g->store) return weft_lift_refuse(l, id, "a shifted copy that another stage reads");
+  if (l->program->buffers[stage->outs[0]].dtype != l->program->tensors[g->tensor].dtype)
+    return weft_lift_refuse(l, g->store, "it converts while it stores");
+  if (!g->plane.rows_t || !g->plane.cols_t) return weft_lift_refuse(l, id, "a shifted copy of nothing");
+  if (g->block_h != 1 || g->sub_cols != 1) return weft_lift_refuse(l, id, "a shifted copy in blocks");
+  for (uint64_t i = 0; i < stage->in_count; i++) {
+    const weft_stage *load = weft_lift_load(l, stage->ins[i]);
+    if (load && l->program->tensors[load->load.tensor].dtype != l->program->tensors[g->tensor].dtype)
+      return weft_lift_refuse(l, id, "a shifted copy that converts");
+  }
+  const area page = {0, WEFT_GRAPH_TILE, 0, weft_page_width(g)};
+  return lift_choice(l, id, (uint32_t)body->node_count - 1, page);
+}
+
+/* ---- from rectangles to ops ---------------------------------------------------------------------------------------
+ */
+
+/** The position of plane element (row, col) in a value. */
+static void unfold(const weft_value *value, uint64_t row, uint64_t col, uint64_t starts[WEFT_MAX_RANK]) {
+  memset(starts, 0, WEFT_MAX_RANK * sizeof *starts);
+  if (!value->rank) return;
+  starts[value->rank - 1] = col;
+  for (uint32_t d = value->rank - 1; d-- > 0;) {
+    starts[d] = value->extents[d] ? row % value->extents[d] : 0;
+    row = value->extents[d] ? row / value->extents[d] : 0;
+  }
+}
+
+static bool covers_source(const weft_lift *l, const weft_copy_group *group) {
+  const weft_elem_shape source = l->program->tensors[group->source].elems;
+  return group->row_offset == -(int64_t)group->row0 && group->col_offset == -(int64_t)group->col0 &&
+         group->row_end - group->row0 == source.rows && group->col_end - group->col0 == source.cols;
+}
+
+static weft_status lift_slice(weft_lift *l, const weft_copy_group *group, weft_graph_op *op) {
+  uint64_t starts[1][WEFT_MAX_RANK];
+  const uint32_t source = l->value_of_tensor[group->source];
+  if (group->row_offset < 0 || group->col_offset < 0)
+    return weft_lift_refuse(l, group->stage, "it reads before its source");
+  unfold(&l->graph->values[source], (uint64_t)group->row_offset, (uint64_t)group->col_offset, starts[0]);
+  op->kind = WEFT_GRAPH_SLICE;
+  op->ins = &source;
+  op->in_count = 1;
+  op->starts = (const uint64_t(*)[WEFT_MAX_RANK])starts;
+  return weft_graph_add_op(l->graph, op) == WEFT_NONE ? WEFT_INVALID : WEFT_OK;
+}
+
+static weft_status lift_assemble(weft_lift *l, const weft_copy_group *groups, uint32_t count, weft_graph_op *op) {
+  uint64_t(*starts)[WEFT_MAX_RANK] = weft_arena_array(l->scratch, count, sizeof *starts);
+  uint32_t *ins = WEFT_NEW_ARRAY(l->scratch, uint32_t, count);
+  if (!starts || !ins) return weft_error_memory(l->diag);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!covers_source(l, &groups[i])) return weft_lift_refuse(l, groups[i].stage, "it joins parts of tensors");
+    ins[i] = l->value_of_tensor[groups[i].source];
+    unfold(&l->graph->values[op->out], groups[i].row0, groups[i].col0, starts[i]);
+  }
+  op->kind = WEFT_GRAPH_ASSEMBLE;
+  op->ins = ins;
+  op->in_count = count;
+  op->starts = (const uint64_t(*)[WEFT_MAX_RANK])starts;
+  return weft_graph_add_op(l->graph, op) == WEFT_NONE ? WEFT_INVALID : WEFT_OK;
+}
+
+/** The op of one stored tensor from its groups, which stand side by side. */
+static weft_status lift_groups(weft_lift *l, const weft_copy_group *groups, uint32_t count) {
+  const weft_tensor *tensor = &l->program->tensors[groups->tensor];
+  uint64_t elements = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const weft_copy_group *g = &groups[i];
+    if (g->elements != (g->row_end - g->row0) * (g->col_end - g->col0))
+      return weft_lift_refuse(l, g->stage, "what it takes from '%s' is no rectangle",
+                              l->program->tensors[g->source].name);
+    elements += g->elements;
+  }
+  if (elements != tensor->elems.rows * tensor->elems.cols)
+    return weft_lift_refuse(l, groups->stage, "it leaves parts of '%s' unset", tensor->name);
+  if (l->value_of_tensor[groups->tensor] != WEFT_NONE)
+    return weft_lift_refuse(l, groups->stage, "'%s' is stored twice", tensor->name);
+  weft_graph_op op = {.name = l->program->stages[groups->stage].name, .section = l->section};
+  op.out = weft_lift_tensor_value(l, groups->tensor);
+  if (op.out == WEFT_NONE) return WEFT_INVALID;
+  bool slice = count == 1 && !covers_source(l, groups);
+  return slice ? lift_slice(l, groups, &op) : lift_assemble(l, groups, count, &op);
+}
+
+weft_status weft_lift_copies(weft_lift *l) {
+  weft_copy_group *sorted = WEFT_NEW_ARRAY(l->scratch, weft_copy_group, l->copy_count);
+  bool *taken = WEFT_NEW_ARRAY(l->scratch, bool, l->copy_count);
+  if (!sorted || !taken) return weft_error_memory(l->diag);
+  for (uint64_t i = 0; i < l->copy_count; i++) {
+    if (taken[i]) continue;
+    uint32_t count = 0;
+    for (uint64_t j = i; j < l->copy_count; j++)
+      if (l->copies[j].tensor == l->copies[i].tensor) {
+        taken[j] = true;
+        sorted[count++] = l->copies[j];
+      }
+    weft_status status = lift_groups(l, sorted, count);
+    if (status != WEFT_OK) return status;
+  }
+  l->copy_count = 0;
+  return WEFT_OK;
+}
