@@ -101,18 +101,23 @@ static void print_layout(const weft_partitioner *p, weft_text *text, const weft_
   if (cut_dimensions + pins == 0) weft_text_puts(text, "replicated");
 }
 
-/* "M@x, N@y" of an op. */
+static const char *factor_name(const weft_partitioner *p, const weft_graph_op *node, uint8_t factor, char number[16]) {
+  uint32_t rank = p->graph->values[node->out].rank, d = 0;
+  if (node->factors[factor].reduce) return "K";
+  while (d < rank && node->out_factors[d] != factor) d++;
+  if (node->kind != WEFT_GRAPH_MATMUL) return dimension_name(rank, d, number);
+  return d + 1 == rank ? "N" : rank == 2 ? "M" : dimension_name(rank, d, number);
+}
+
+/* "M@x,N@y" of an op. */
 static void print_assignment(const weft_partitioner *p, weft_text *text, uint32_t op,
                              const weft_assignment *assignment) {
   const weft_graph_op *node = &p->graph->ops[op];
+  char number[16];
   uint32_t printed = 0;
   for (uint8_t f = 0; f < node->factor_count; f++) {
     if (assignment->cuts[f].axis_count == 0) continue;
-    weft_text_puts(text, printed++ ? "," : "");
-    if (node->kind == WEFT_GRAPH_MATMUL && node->factor_count == 3)
-      weft_text_puts(text, node->factors[f].reduce ? "K" : f == node->out_factors[0] ? "M" : "N");
-    else
-      weft_text_printf(text, node->factors[f].reduce ? "K" : "%u", f);
+    weft_text_printf(text, "%s%s", printed++ ? "," : "", factor_name(p, node, f, number));
     print_axes(p, text, &assignment->cuts[f]);
   }
   for (uint32_t a = 0; a < p->mesh->axis_count; a++)
@@ -146,7 +151,8 @@ static void explain_op(what_if *w, uint32_t op, weft_text *report) {
   if (weft_is_choice(p, op) && runner_up(w, op, &best, &seconds)) {
     weft_text_puts(report, "; runner-up ");
     print_assignment(p, report, op, &best);
-    weft_text_printf(report, " %+.3g us", (seconds - w->total) * 1e6);
+    double more = (seconds - w->total) * 1e6;
+    weft_text_printf(report, " %+.3g us", more > -1e-6 && more < 1e-6 ? 0.0 : more);
   }
   weft_text_puts(report, "\n");
 }

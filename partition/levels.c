@@ -49,19 +49,42 @@ static uint32_t value_level(const ordering *o, uint32_t value) {
   return made ? later(o->made[value] + 1, o->first) : o->first;
 }
 
-static void level_slice(ordering *o, const reading *r, uint32_t slice, uint32_t level) {
-  if (!is_open(o->m, slice, RECORD_SLICE)) return;
-  o->m->records[slice].level = level;
-  add_item(o, (item){ITEM_SLICE, level, o->m->records[slice].chip, r->op, slice});
+typedef struct slice_need {
+  uint32_t distance; /* of the reader after the owner, modulo chips */
+  uint32_t slice;
+} slice_need;
+
+static int by_distance(const void *a, const void *b) {
+  const slice_need *x = a, *y = b;
+  if (x->distance != y->distance) return x->distance < y->distance ? -1 : 1;
+  return x->slice < y->slice ? -1 : x->slice > y->slice;
 }
 
-/* Slices of the value that this reader is the first to need, here or on the chips it reads from. */
+static void need_slice(const ordering *o, uint32_t reader, uint32_t slice, slice_need *needs, uint64_t *count) {
+  uint32_t chips = o->m->p->chips;
+  if (is_open(o->m, slice, RECORD_SLICE))
+    needs[(*count)++] = (slice_need){(reader + chips - o->m->records[slice].chip) % chips, slice};
+}
+
+/* Slices of the value that this reader is the first to need, here or on the chips it reads from. A chip makes them in
+ * the order of their readers after it, so that equal chips work alike. */
 static void level_slices(ordering *o, const reading *r) {
   uint32_t level = value_level(o, r->value);
-  for (uint64_t i = 0; i < r->count; i++) {
-    level_slice(o, r, r->records[i], level);
-    for (uint32_t k = 0; k < o->m->records[r->records[i]].piece_count; k++)
-      level_slice(o, r, o->m->records[r->records[i]].pieces[k], level);
+  uint64_t most = 0, count = 0;
+  for (uint64_t i = 0; i < r->count; i++) most += 1 + o->m->records[r->records[i]].piece_count;
+  slice_need *needs = WEFT_NEW_ARRAY(o->m->arena, slice_need, most);
+  o->m->failed |= !needs;
+  for (uint64_t i = 0; needs && i < r->count; i++) {
+    const record *read = &o->m->records[r->records[i]];
+    need_slice(o, read->chip, r->records[i], needs, &count);
+    for (uint32_t k = 0; k < read->piece_count; k++) need_slice(o, read->chip, read->pieces[k], needs, &count);
+  }
+  if (count) qsort(needs, count, sizeof *needs, by_distance);
+  for (uint64_t i = 0; i < count; i++) {
+    record *slice = &o->m->records[needs[i].slice];
+    if (slice->level != NO_LEVEL) continue;
+    slice->level = level;
+    add_item(o, (item){ITEM_SLICE, level, slice->chip, r->op, needs[i].slice});
   }
 }
 

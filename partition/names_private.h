@@ -4,10 +4,15 @@
 
 #include "weft/base.h"
 
+typedef struct name_slot {
+  const char *name;
+  uint32_t copies; /* tried so far when it was taken */
+} name_slot;
+
 /** Starts zeroed but for the arena. */
 typedef struct names {
   weft_arena *arena;
-  const char **slots;
+  name_slot *slots;
   uint64_t capacity, count;
 } names;
 

@@ -1,0 +1,3 @@
+#include "support.h"
+
+int main(void) { return 0; }
