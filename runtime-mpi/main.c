@@ -97,15 +97,18 @@ static weft_status faults(const weft_run *run, bool *silent, weft_diag *diag) {
   return weft_error(diag, chosen->status, chosen->hint[0] ? chosen->hint : NULL, "%s", chosen->text);
 }
 
+/* A host application keeps its own signal handlers. */
+static bool is_library(const weft_run_job *job) { return job->outputs != NULL; }
+
 static weft_status execute(weft_run *run, const weft_run_job *job, double *seconds, weft_diag *diag) {
-  weft_signals_install(run);
+  if (!is_library(job)) weft_signals_install(run);
   double before = weft_seconds();
   job->execute(run);
   *seconds = weft_seconds() - before;
   weft_progress_end(run);
   bool silent;
   weft_status status = faults(run, &silent, diag);
-  if (status != WEFT_OK) weft_signals_quiet(weft_status_exit_code(status));
+  if (status != WEFT_OK && !is_library(job)) weft_signals_quiet(weft_status_exit_code(status));
   return settle(run, status, silent, diag);
 }
 
@@ -144,9 +147,9 @@ int weft_run_main(const weft_run_job *job) {
   weft_source source = {.arrays = job->inputs};
   weft_status status = all_turns(&run, job, &source, diag);
   int code = weft_status_exit_code(status);
-  if (status != WEFT_OK) weft_signals_quiet(code);
+  if (status != WEFT_OK && !is_library(job)) weft_signals_quiet(code);
   weft_source_close(&source);
-  if (status == WEFT_OK) weft_signals_remove();
+  if (status == WEFT_OK && !is_library(job)) weft_signals_remove();
   weft_run_close(&run);
   weft_diag_free(diag);
   return code;

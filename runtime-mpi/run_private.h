@@ -118,6 +118,8 @@ void weft_progress_end(const weft_run *run);
 void weft_signals_install(weft_run *run);
 /** From here a signal ends the process without a word, with this status. */
 void weft_signals_quiet(int status);
+/** Ends the process with this status when it is still there after so many seconds. */
+void weft_signals_end_within(unsigned seconds, int status);
 void weft_signals_remove(void);
 
 /** Prints messages on standard error as the commands do, and forgets them. */

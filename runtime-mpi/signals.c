@@ -88,6 +88,14 @@ void weft_signals_install(weft_run *run) {
 
 void weft_signals_quiet(int status) { last_words.quiet_status = status; }
 
+void weft_signals_end_within(unsigned seconds, int status) {
+  weft_signals_quiet(status);
+  struct sigaction action = {.sa_handler = handle};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGALRM, &action, NULL);
+  alarm(seconds);
+}
+
 void weft_signals_remove(void) {
   last_words.run = NULL;
   for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {

@@ -1,0 +1,298 @@
+/* Programs over MPI ranks: equal to plain loops; what goes wrong ends everywhere, with one message, and leaves no part
+ * of a result. Every failure prints the command that repeats it. */
+#include "command.h"
+#include "programs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LIMIT = 60 };
+
+static char folder[] = "/tmp/weft-mpi-XXXXXX";
+static char in_path[64], out_path[64];
+static command_result result;
+static char command[1024];
+
+static void run(const char *launcher, const char *mode, const test_shape *shape, const char *arguments) {
+  char text[128];
+  test_shape_print(shape, text, sizeof text);
+  snprintf(command, sizeof command, "%s %s %s %s --in %s --out %s %s", launcher, WEFT_RUN_SHAPE, mode, text, in_path,
+           out_path, arguments);
+  command_run(command, LIMIT, &result);
+}
+
+static void fail_with(const char *what) {
+  fail_msg("%s\n%s\nstatus %d\n%s", what, command, result.status, result.output);
+}
+
+static void write_inputs(const test_shape *shape, weft_array_set *in) {
+  assert_true(test_inputs(shape, 5, in));
+  assert_int_equal(weft_array_set_write(in_path, in, NULL), WEFT_OK);
+}
+
+static void compare_results(const test_shape *shape, const weft_array_set *in, uint64_t runs) {
+  weft_array_set want = {0}, got = {0};
+  assert_true(test_results(shape, in, runs, &want));
+  if (weft_array_set_read(out_path, &got, NULL) != WEFT_OK) fail_with("no result");
+  for (uint64_t i = 0; i < want.count; i++) {
+    const weft_array *a = weft_array_set_find(&got, want.items[i].name);
+    weft_difference difference;
+    if (!a || weft_array_compare(a, &want.items[i], &difference, NULL) != WEFT_OK || difference.differing)
+      fail_with("the result differs");
+  }
+  weft_array_set_free(&want);
+  weft_array_set_free(&got);
+}
+
+static void check(const test_shape *shape, uint64_t runs, const char *arguments) {
+  weft_array_set in = {0};
+  char more[160];
+  write_inputs(shape, &in);
+  unlink(out_path);
+  snprintf(more, sizeof more, "--steps %llu %s", (unsigned long long)runs, arguments);
+  run(command_mpirun((int)shape->chips), "mpi", shape, more);
+  if (result.status != 0) fail_with("the run failed");
+  compare_results(shape, &in, runs);
+  weft_array_set_free(&in);
+}
+
+/* ---- right results ---- */
+
+static void products(void **state) {
+  (void)state;
+  for (uint32_t chips = 1; chips <= 4; chips++) {
+    check(&(test_shape){TEST_GEMM, chips, 5, 33, 10, WEFT_FP32, 0, true, true, false, 0}, 1, "");
+    check(&(test_shape){TEST_BATCH, chips, 9, 33, 3, WEFT_INT8, 0, true, false, true, 0}, 1, "");
+  }
+}
+
+static void all_reduces(void **state) {
+  (void)state;
+  for (uint32_t chips = 2; chips <= 4; chips++) {
+    check(&(test_shape){TEST_ROWS, chips, 3, 65, 7, WEFT_FP32, 8, true, true, false, 0}, 3, "");
+    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_FP32, 8, true, true, false, 0}, 3, "");
+    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_INT8, 8, true, true, true, 1}, 2, "");
+  }
+}
+
+static void links(void **state) {
+  (void)state;
+  for (uint32_t chips = 2; chips <= 4; chips++) {
+    check(&(test_shape){TEST_PIPELINE, chips, 6, 40, 0, WEFT_FP32, 0, false, false, false, 0}, 5, "");
+    check(&(test_shape){TEST_RING, chips, 7, 11, 0, WEFT_INT32, 0, false, false, false, 0}, 50, "");
+  }
+}
+
+/* The limit is far below the messages' sizes: 64 bytes cut them into dozens. */
+static void messages_are_cut(void **state) {
+  (void)state;
+  check(&(test_shape){TEST_RING, 3, 17, 31, 0, WEFT_INT32, 0, false, false, false, 0}, 5, "--message-limit 64");
+  check(&(test_shape){TEST_ROWS, 3, 60, 256, 100, WEFT_FP32, 8, true, true, false, 0}, 2, "--message-limit 1000");
+}
+
+static void reports(void **state) {
+  (void)state;
+  check(&(test_shape){TEST_ROWS, 2, 60, 256, 100, WEFT_FP32, 8, true, true, false, 0}, 4, "--stats --map");
+  if (!strstr(result.output, "rank 1  host ") || !strstr(result.output, "fold") || !strstr(result.output, "4 runs in "))
+    fail_with("no map or table");
+}
+
+/* ---- what goes wrong ---- */
+
+static const test_shape sample = {TEST_ROWS, 3, 20, 256, 100, WEFT_FP32, 8, true, true, false, 0};
+
+/* Runs it and expects `status`, one message that holds all `words`, no hang, and the old result. */
+static void expect(const char *launcher, const char *mode, const char *arguments, int status,
+                   const char *const *words) {
+  FILE *old = fopen(out_path, "w");
+  assert_non_null(old);
+  fputs("old", old);
+  fclose(old);
+  run(launcher, mode, &sample, arguments);
+  if (result.late) fail_with("it hangs");
+  if (result.status != status) fail_with("another status");
+  if (command_count(result.output, "weft: ") != 1 + command_count(result.output, "weft: warning:"))
+    fail_with("not one message");
+  for (; *words; words++)
+    if (!strstr(result.output, *words)) {
+      print_error("expected: %s\n", *words);
+      fail_with("another message");
+    }
+  struct stat file;
+  assert_int_equal(stat(out_path, &file), 0);
+  assert_int_equal(file.st_size, 3);
+  unlink(out_path);
+}
+
+static void wrong_rank_count(void **state) {
+  (void)state;
+  weft_array_set in = {0};
+  write_inputs(&sample, &in);
+  expect(command_mpirun(2), "mpi", "", 1, (const char *const[]){"needs 3 ranks", "mpirun -n 3", NULL});
+  expect("", "mpi", "", 1, (const char *const[]){"needs 3 ranks", "mpirun -n 3", NULL});
+  weft_array_set_free(&in);
+}
+
+static void missing_dataset(void **state) {
+  (void)state;
+  weft_array_set in = {0}, less = {0};
+  assert_true(test_inputs(&sample, 5, &in));
+  const weft_array *x = weft_array_set_find(&in, "x");
+  weft_array *copy = weft_array_set_add(&less, "x", x->dtype, x->rank, x->extents);
+  memcpy(copy->data, x->data, weft_array_elements(x) * 4);
+  assert_int_equal(weft_array_set_write(in_path, &less, NULL), WEFT_OK);
+  expect(command_mpirun(3), "mpi", "", 1, (const char *const[]){"in.h5", "'w'", NULL});
+  expect("", "local", "", 1, (const char *const[]){"in.h5", "'w'", NULL});
+  weft_array_set_free(&in);
+  weft_array_set_free(&less);
+}
+
+static void wrong_shape(void **state) {
+  (void)state;
+  test_shape other = sample;
+  other.n = 101;
+  weft_array_set in = {0};
+  write_inputs(&other, &in);
+  expect(command_mpirun(3), "mpi", "", 1, (const char *const[]){"in.h5", "'w'", "101", NULL});
+  expect(command_mpirun(3), "mpi", "--dry-run", 1, (const char *const[]){"in.h5", "'w'", "101", NULL});
+  weft_array_set_free(&in);
+}
+
+static void truncated_file(void **state) {
+  (void)state;
+  weft_array_set in = {0};
+  write_inputs(&sample, &in);
+  struct stat file;
+  assert_int_equal(stat(in_path, &file), 0);
+  assert_int_equal(truncate(in_path, file.st_size / 2), 0);
+  expect(command_mpirun(3), "mpi", "", 1, (const char *const[]){"in.h5", NULL});
+  assert_int_equal(truncate(in_path, 0), 0);
+  expect(command_mpirun(3), "mpi", "", 1, (const char *const[]){"in.h5", NULL});
+  unlink(in_path);
+  expect(command_mpirun(3), "mpi", "", 1, (const char *const[]){"in.h5", NULL});
+  weft_array_set_free(&in);
+}
+
+static void usage(void **state) {
+  (void)state;
+  expect(command_mpirun(3), "mpi", "--stepz 3", 2, (const char *const[]){"--stepz", "--help", NULL});
+  expect(command_mpirun(3), "mpi", "--steps 0", 2, (const char *const[]){"--steps", NULL});
+  expect("", "local", "--kernel none", 2, (const char *const[]){"kernels 'none'", "plain", NULL});
+}
+
+static void dry_run(void **state) {
+  (void)state;
+  weft_array_set in = {0};
+  write_inputs(&sample, &in);
+  unlink(out_path);
+  run(command_mpirun(3), "mpi", &sample, "--dry-run");
+  if (result.status != 0 || !strstr(result.output, "ready")) fail_with("no dry run");
+  assert_int_not_equal(access(out_path, F_OK), 0);
+  weft_array_set_free(&in);
+}
+
+/* Values at the edge: the result of a requantised product does not fit; every rank that reads it sees that. */
+static void value_that_does_not_fit(void **state) {
+  (void)state;
+  const test_shape shape = {TEST_ROWS, 3, 2, 256, 3, WEFT_INT8, 8, true, false, false, 0};
+  weft_array_set in = {0};
+  assert_true(test_inputs(&shape, 5, &in));
+  ((int32_t *)weft_array_set_find(&in, "b")->data)[1] = INT32_MAX;
+  memset(weft_array_set_find(&in, "x")->data, 127, 512);
+  memset(weft_array_set_find(&in, "w")->data, 127, 768);
+  assert_int_equal(weft_array_set_write(in_path, &in, NULL), WEFT_OK);
+  unlink(out_path);
+  for (int mode = 0; mode < 2; mode++) {
+    run(mode ? "" : command_mpirun(3), mode ? "local" : "mpi", &shape, "");
+    if (result.late) fail_with("it hangs");
+    if (result.status != 1 || command_count(result.output, "does not fit Int32") != 1 ||
+        !strstr(result.output, "row 0, column 1 of 'y'"))
+      fail_with("another message");
+    assert_int_not_equal(access(out_path, F_OK), 0);
+  }
+  weft_array_set_free(&in);
+}
+
+/* A rank is killed in the middle: all end within 10 seconds, each survivor says what it did. */
+static void killed_rank(void **state) {
+  (void)state;
+  const test_shape shape = {TEST_RING, 3, 60, 400, 0, WEFT_INT32, 0, false, false, false, 0};
+  weft_array_set in = {0};
+  write_inputs(&shape, &in);
+  unlink(out_path);
+  char text[128];
+  test_shape_print(&shape, text, sizeof text);
+  snprintf(command, sizeof command,
+           "%s %s mpi %s --in %s --out %s --steps 100000000 --map & sleep 3; "
+           "victim=$(pgrep -f '^%s mpi %s --in %s' | head -1); kill -KILL $victim; date +%%s > %s/killed; wait $!; "
+           "code=$?; echo took $(($(date +%%s) - $(cat %s/killed))); exit $code",
+           command_mpirun(3), WEFT_RUN_SHAPE, text, in_path, out_path, WEFT_RUN_SHAPE, text, in_path, folder, folder);
+  command_run(command, LIMIT, &result);
+  if (result.late) fail_with("it hangs");
+  if (result.status == 0) fail_with("status 0");
+  if (command_count(result.output, "ended by signal 15 in run ") != 2) fail_with("not two last words");
+  const char *took = strstr(result.output, "took ");
+  if (!took || atoi(took + 5) > 10) fail_with("later than 10 seconds");
+  assert_int_not_equal(access(out_path, F_OK), 0);
+  unlink(in_path);
+  weft_array_set_free(&in);
+}
+
+/* A rank is stopped, not dead: the silent link ends the run. */
+static void silent_link(void **state) {
+  (void)state;
+  const test_shape shape = {TEST_RING, 2, 6, 40, 0, WEFT_INT32, 0, false, false, false, 0};
+  weft_array_set in = {0};
+  write_inputs(&shape, &in);
+  unlink(out_path);
+  char text[128];
+  test_shape_print(&shape, text, sizeof text);
+  snprintf(command, sizeof command,
+           "%s %s mpi %s --in %s --out %s --steps 100000000 --timeout 1 & sleep 2; "
+           "victim=$(pgrep -f '^%s mpi %s --in %s' | tail -1); kill -STOP $victim; sleep 14; kill -CONT $victim; "
+           "wait $!",
+           command_mpirun(2), WEFT_RUN_SHAPE, text, in_path, out_path, WEFT_RUN_SHAPE, text, in_path);
+  command_run(command, LIMIT, &result);
+  if (result.late) fail_with("it hangs");
+  if (result.status == 0 || !strstr(result.output, "silent for 1 seconds")) fail_with("no timeout");
+  unlink(in_path);
+  weft_array_set_free(&in);
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return -1;
+  snprintf(in_path, sizeof in_path, "%s/in.h5", folder);
+  snprintf(out_path, sizeof out_path, "%s/out.h5", folder);
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char text[64];
+  snprintf(text, sizeof text, "rm -rf %s", folder);
+  return system(text);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products),        cmocka_unit_test(all_reduces),
+      cmocka_unit_test(links),           cmocka_unit_test(messages_are_cut),
+      cmocka_unit_test(reports),         cmocka_unit_test(wrong_rank_count),
+      cmocka_unit_test(missing_dataset), cmocka_unit_test(wrong_shape),
+      cmocka_unit_test(truncated_file),  cmocka_unit_test(usage),
+      cmocka_unit_test(dry_run),         cmocka_unit_test(value_that_does_not_fit),
+      cmocka_unit_test(killed_rank),     cmocka_unit_test(silent_link),
+  };
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
