@@ -25,7 +25,7 @@ weft_status weft_hdf5_error(weft_diag *diag, weft_status status, const char *pat
 void weft_hdf5_innermost(weft_text *text);
 
 /** Whether HDF5 elements of `type` are those of a format. NULL: yes, and then *format and *swapped (big-endian) are
- * set; else what they are, in words. `attribute` is the dataset's attribute dtype, "" when it has none. */
+ * set; else what is wrong, as `holds text`. `attribute` is the dataset's attribute dtype, "" when it has none. */
 const char *weft_hdf5_format_of_type(hid_t type, const char *attribute, weft_format *format, bool *swapped);
 /** A new HDF5 type for files; the caller closes it. */
 hid_t weft_hdf5_type_of_format(weft_format format);
@@ -45,6 +45,10 @@ struct weft_tensor_file {
   uint64_t count, capacity;
 };
 
+/** A file of a few bytes can declare any size. What is not written out in full may have at most this many bytes for
+ * `stored` bytes in the file: deflate, the best of the built-in compressors, makes 1032 of one, and some fill is
+ * allowed. */
+uint64_t weft_hdf5_most_bytes(uint64_t stored);
 /** Fills the entries of an open file, in name order. */
 weft_status weft_hdf5_list(weft_tensor_file *file, weft_diag *diag);
 /** The entry called `name`, or NULL. */

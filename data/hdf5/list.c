@@ -7,8 +7,6 @@
 #include <string.h>
 
 enum { DEEPEST = 64, MOST_LINKS = 1000000, LONGEST_TEXT = 4096 };
-/* Deflate, the best of the built-in compressors, makes at most 1032 bytes of one. */
-enum { GREATEST_EXPANSION = 1032, FREE_BYTES = 256 << 20 };
 
 typedef struct walk {
   weft_tensor_file *file;
@@ -19,6 +17,13 @@ typedef struct walk {
   uint32_t depth;
   haddr_t groups[DEEPEST]; /* from the root to the current group */
 } walk;
+
+uint64_t weft_hdf5_most_bytes(uint64_t stored) {
+  const uint64_t expansion = 1032, unstored = UINT64_C(256) << 20;
+  uint64_t most;
+  bool overflow = weft_mul_overflow(stored, expansion, &most) || weft_add_overflow(most, unstored, &most);
+  return overflow ? UINT64_MAX : most;
+}
 
 /* ---- one dataset ----------------------------------------------------------------------------------------------------
  */
@@ -64,11 +69,11 @@ static const char *check_extents(hid_t dataset, weft_arena *arena, weft_dataset_
   int rank = H5Sget_simple_extent_ndims(space);
   hsize_t extents[H5S_MAX_RANK];
   if (space < 0 || rank < 0 || H5Sget_simple_extent_dims(space, extents, NULL) != rank) {
-    why = "an unreadable shape";
+    why = "has an unreadable shape";
   } else if (H5Sget_simple_extent_type(space) == H5S_NULL) {
-    why = "no shape (an empty dataset)";
+    why = "has no shape (an empty dataset)";
   } else if (rank > WEFT_MAX_RANK) {
-    why = weft_arena_printf(arena, "%d dimensions, of which weft reads at most %d", rank, WEFT_MAX_RANK);
+    why = weft_arena_printf(arena, "has %d dimensions, of which weft reads at most %d", rank, WEFT_MAX_RANK);
   } else {
     info->rank = (uint32_t)rank;
     for (int i = 0; i < rank; i++) info->extents[i] = extents[i];
@@ -82,7 +87,7 @@ static const char *check_size(const weft_dataset_info *info) {
   memcpy(shape.extents, info->extents, sizeof shape.extents);
   uint64_t elements = weft_array_elements(&shape), bytes;
   bool overflow = elements == UINT64_MAX || weft_mul_overflow(elements, weft_format_bytes(info->dtype), &bytes);
-  return overflow || bytes > INT64_MAX ? "more elements than 63 bits can address" : NULL;
+  return overflow || bytes > INT64_MAX ? "has more elements than 63 bits can address" : NULL;
 }
 
 static const char *check_filters(hid_t properties, weft_arena *arena) {
@@ -93,9 +98,9 @@ static const char *check_filters(hid_t properties, weft_arena *arena) {
     char name[64] = "";
     H5Z_filter_t filter =
         H5Pget_filter2(properties, (unsigned)i, &flags, &values, NULL, sizeof name - 1, name, &configuration);
-    if (filter < 0) return "an unreadable filter";
+    if (filter < 0) return "has an unreadable filter";
     if (H5Zfilter_avail(filter) <= 0)
-      return weft_arena_printf(arena, "data behind filter %d%s%s, which is not built into HDF5", (int)filter,
+      return weft_arena_printf(arena, "has its data behind filter %d%s%s, which is not built into HDF5", (int)filter,
                                *name ? " " : "", name);
   }
   return NULL;
@@ -104,28 +109,27 @@ static const char *check_filters(hid_t properties, weft_arena *arena) {
 static const char *check_chunks(hid_t dataset, hid_t properties, weft_format dtype, weft_arena *arena) {
   hsize_t extents[H5S_MAX_RANK];
   int rank = H5Pget_chunk(properties, H5S_MAX_RANK, extents);
-  uint64_t bytes = weft_format_bytes(dtype), stored = H5Dget_storage_size(dataset), most;
-  if (rank < 0) return "unreadable chunks";
+  uint64_t bytes = weft_format_bytes(dtype), stored = H5Dget_storage_size(dataset);
+  if (rank < 0) return "has unreadable chunks";
   for (int i = 0; i < rank; i++)
-    if (weft_mul_overflow(bytes, extents[i], &bytes)) return "chunks that are too large";
-  bool bounded = !weft_mul_overflow(stored, GREATEST_EXPANSION, &most) && !weft_add_overflow(most, FREE_BYTES, &most);
-  if (bounded && bytes > most)
-    return weft_arena_printf(arena, "chunks of %" PRIu64 " bytes while the file stores %" PRIu64, bytes, stored);
+    if (weft_mul_overflow(bytes, extents[i], &bytes)) return "has chunks that are too large";
+  if (bytes > weft_hdf5_most_bytes(stored))
+    return weft_arena_printf(arena, "has chunks of %" PRIu64 " bytes while the file stores %" PRIu64, bytes, stored);
   return check_filters(properties, arena);
 }
 
 static const char *check_storage(hid_t dataset, weft_format dtype, weft_arena *arena) {
   hid_t properties = H5Dget_create_plist(dataset);
-  if (properties < 0) return "an unreadable layout";
+  if (properties < 0) return "has an unreadable layout";
   const char *why = NULL;
   switch (H5Pget_layout(properties)) {
   case H5D_COMPACT: break;
   case H5D_CONTIGUOUS:
-    if (H5Pget_external_count(properties) != 0) why = "external storage (its data is in another file)";
+    if (H5Pget_external_count(properties) != 0) why = "has external storage (its data is in another file)";
     break;
   case H5D_CHUNKED: why = check_chunks(dataset, properties, dtype, arena); break;
-  case H5D_VIRTUAL: why = "a virtual dataset (its data is in other files)"; break;
-  default: why = "an unknown layout";
+  case H5D_VIRTUAL: why = "is a virtual dataset (its data is in other files)"; break;
+  default: why = "has an unknown layout";
   }
   H5Pclose(properties);
   return why;
@@ -135,7 +139,7 @@ static const char *check_storage(hid_t dataset, weft_format dtype, weft_arena *a
 static const char *inspect(hid_t dataset, weft_arena *arena, weft_hdf5_entry *entry) {
   weft_dataset_info *info = &entry->info;
   hid_t type = H5Dget_type(dataset);
-  if (type < 0) return "an unreadable type";
+  if (type < 0) return "has an unreadable type";
   const char *why =
       weft_hdf5_format_of_type(type, text_attribute(dataset, "dtype", arena), &info->dtype, &entry->swapped);
   H5Tclose(type);
@@ -174,7 +178,7 @@ static void add_dataset(walk *w, hid_t group, const char *name) {
   const char *why = dataset >= 0 ? inspect(dataset, w->file->arena, &entry) : NULL;
   if (dataset < 0) {
     weft_text text = {0};
-    weft_text_puts(&text, "data that HDF5 cannot open: ");
+    weft_text_puts(&text, "is a dataset that HDF5 cannot open: ");
     weft_hdf5_innermost(&text);
     why = weft_arena_string(w->file->arena, text.data ? text.data : "", text.length);
     weft_text_free(&text);
@@ -214,7 +218,7 @@ static void add_group(walk *w, hid_t parent, const char *name, haddr_t address) 
 static void add_object(walk *w, hid_t group, const char *name) {
   H5O_info_t object;
   if (H5Oget_info_by_name2(group, name, &object, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
-    add_entry(w, name, (weft_hdf5_entry){0}, "an object that HDF5 cannot open");
+    add_entry(w, name, (weft_hdf5_entry){0}, "is an object that HDF5 cannot open");
     return;
   }
   if (object.type == H5O_TYPE_DATASET) add_dataset(w, group, name);
@@ -229,9 +233,9 @@ static herr_t take_link(hid_t group, const char *name, const H5L_info_t *link, v
   }
   switch (link->type) {
   case H5L_TYPE_HARD: add_object(w, group, name); break;
-  case H5L_TYPE_SOFT: add_entry(w, name, (weft_hdf5_entry){0}, "a soft link"); break;
-  case H5L_TYPE_EXTERNAL: add_entry(w, name, (weft_hdf5_entry){0}, "an external link"); break;
-  default: add_entry(w, name, (weft_hdf5_entry){0}, "a link of an unknown kind");
+  case H5L_TYPE_SOFT: add_entry(w, name, (weft_hdf5_entry){0}, "is a soft link"); break;
+  case H5L_TYPE_EXTERNAL: add_entry(w, name, (weft_hdf5_entry){0}, "is an external link"); break;
+  default: add_entry(w, name, (weft_hdf5_entry){0}, "is a link of an unknown kind");
   }
   return w->status != WEFT_OK;
 }

@@ -43,12 +43,14 @@ static weft_status open_hdf5(weft_tensor_file *file, weft_diag *diag) {
   H5Pset_fapl_sec2(access);
   H5Pset_file_locking(access, false, true);
   file->id = H5Fopen(file->path, H5F_ACC_RDONLY, access);
-  H5Pclose(access);
-  int *descriptor = NULL;
+  weft_status status = WEFT_OK;
   if (file->id < 0)
-    return weft_hdf5_error(diag, WEFT_INVALID, file->path, NULL,
-                           "the file is truncated or damaged; write it again or copy it again",
-                           "cannot open the tensor file");
+    status = weft_hdf5_error(diag, WEFT_INVALID, file->path, NULL,
+                             "the file is truncated or damaged; write it again or copy it again",
+                             "cannot open the tensor file");
+  H5Pclose(access);
+  if (status != WEFT_OK) return status;
+  int *descriptor = NULL;
   if (H5Fget_vfd_handle(file->id, H5P_DEFAULT, (void **)&descriptor) < 0 || !descriptor)
     return weft_hdf5_error(diag, WEFT_UNAVAILABLE, file->path, NULL, NULL, "HDF5 gives no file descriptor");
   file->descriptor = *descriptor;
@@ -103,9 +105,11 @@ static weft_status check_readable(const weft_tensor_file *file, const char *name
   const weft_hdf5_entry *entry = weft_hdf5_find(file, name);
   if (!entry) return weft_hdf5_missing(file, name, diag);
   if (!entry->info.unsupported) return WEFT_OK;
-  return weft_hdf5_error(diag, WEFT_INVALID, file->path, name,
-                         "write it as a dataset of int8..int64, float16 or float32, or of bf16 or fp8 bits",
-                         "weft cannot read it: the dataset is or has %s", entry->info.unsupported);
+  const char *why = entry->info.unsupported;
+  const char *hint = strncmp(why, "holds", 5) == 0
+                         ? "write it as int8 to int64, float16 or float32, or as the bits of Bf16 or Fp8"
+                         : "copy the data into an ordinary dataset of this file";
+  return weft_hdf5_error(diag, WEFT_INVALID, file->path, name, hint, "weft cannot read it: it %s", why);
 }
 
 static weft_status check_dtype(const weft_tensor_file *file, const weft_dataset_info *info, weft_format dtype,
@@ -296,7 +300,9 @@ static weft_status read_block(const block *b) {
   hid_t properties = H5Dget_create_plist(dataset);
   bool contiguous = properties >= 0 && H5Pget_layout(properties) == H5D_CONTIGUOUS;
   if (properties >= 0) H5Pclose(properties);
-  haddr_t offset = contiguous ? H5Dget_offset(dataset) : HADDR_UNDEF;
+  H5D_space_status_t space = H5D_SPACE_STATUS_NOT_ALLOCATED;
+  bool stored = contiguous && H5Dget_space_status(dataset, &space) >= 0 && space == H5D_SPACE_STATUS_ALLOCATED;
+  haddr_t offset = stored ? H5Dget_offset(dataset) : HADDR_UNDEF;
   H5Eclear2(H5E_DEFAULT);
   weft_status status = offset != HADDR_UNDEF ? read_contiguous(b, offset) : read_hyperslab(b, dataset);
   H5Dclose(dataset);

@@ -5,20 +5,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A file of a few bytes can declare any size: data that is neither in the file nor compressed in it is bounded. */
 static bool is_plausible(const weft_dataset_info *info, uint64_t file_bytes) {
   weft_array shape = {.rank = info->rank};
   memcpy(shape.extents, info->extents, sizeof shape.extents);
-  uint64_t most;
-  if (weft_mul_overflow(file_bytes, 1032, &most) || weft_add_overflow(most, UINT64_C(1) << 28, &most)) return true;
-  return weft_array_elements(&shape) * weft_format_bytes(info->dtype) <= most;
+  return weft_array_elements(&shape) * weft_format_bytes(info->dtype) <= weft_hdf5_most_bytes(file_bytes);
 }
 
 static weft_status read_item(weft_tensor_file *file, const weft_dataset_info *info, uint64_t file_bytes,
                              weft_array_set *set, weft_diag *diag) {
   if (info->unsupported) {
-    weft_diag_add(diag, WEFT_WARNING, (weft_place){.file = file->path}, NULL,
-                  "tensor `%s` is left out: the dataset is or has %s", info->name, info->unsupported);
+    weft_diag_add(diag, WEFT_WARNING, (weft_place){.file = file->path}, NULL, "tensor `%s` is left out: it %s",
+                  info->name, info->unsupported);
     return WEFT_OK;
   }
   if (!is_plausible(info, file_bytes))

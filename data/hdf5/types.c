@@ -15,7 +15,8 @@ static const struct {
 
 static const char *format_of_float(hid_t type, weft_format *format) {
   size_t sign, exponent, exponent_bits, fraction, fraction_bits;
-  if (H5Tget_fields(type, &sign, &exponent, &exponent_bits, &fraction, &fraction_bits) < 0) return "unreadable floats";
+  if (H5Tget_fields(type, &sign, &exponent, &exponent_bits, &fraction, &fraction_bits) < 0)
+    return "holds unreadable floats";
   bool implied = H5Tget_norm(type) == H5T_NORM_IMPLIED;
   for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
     bool same = implied && H5Tget_size(type) == floats[i].bytes && sign == floats[i].sign &&
@@ -26,16 +27,16 @@ static const char *format_of_float(hid_t type, weft_format *format) {
     *format = floats[i].format;
     return NULL;
   }
-  return H5Tget_size(type) == 8 ? "64-bit floats" : "floats of an unknown layout";
+  return H5Tget_size(type) == 8 ? "holds 64-bit floats" : "holds floats of an unknown layout";
 }
 
 static const char *format_of_integer(hid_t type, const char *attribute, weft_format *format) {
   size_t bytes = H5Tget_size(type);
-  if (H5Tget_precision(type) != 8 * bytes || H5Tget_offset(type) != 0) return "integers with unused bits";
+  if (H5Tget_precision(type) != 8 * bytes || H5Tget_offset(type) != 0) return "holds integers with unused bits";
   if (H5Tget_sign(type) == H5T_SGN_NONE) {
     weft_format named = weft_format_by_name(attribute);
     if ((named != WEFT_BF16 && named != WEFT_FP8) || weft_format_bytes(named) != bytes)
-      return "unsigned integers without an attribute dtype of Bf16 (16 bits) or Fp8 (8 bits)";
+      return "holds unsigned integers without an attribute dtype of Bf16 (16 bits) or Fp8 (8 bits)";
     *format = named;
     return NULL;
   }
@@ -44,21 +45,21 @@ static const char *format_of_integer(hid_t type, const char *attribute, weft_for
   case 2: *format = WEFT_INT16; return NULL;
   case 4: *format = WEFT_INT32; return NULL;
   case 8: *format = WEFT_INT64; return NULL;
-  default: return "integers of an unknown width";
+  default: return "holds integers of an unknown width";
   }
 }
 
 static const char *class_in_words(H5T_class_t type_class) {
   switch (type_class) {
-  case H5T_STRING: return "text";
-  case H5T_ENUM: return "enumerations (h5py writes booleans so)";
-  case H5T_COMPOUND: return "compounds (h5py writes complex numbers so)";
-  case H5T_REFERENCE: return "references";
-  case H5T_VLEN: return "variable-length sequences";
-  case H5T_ARRAY: return "arrays as elements";
-  case H5T_BITFIELD: return "bit fields";
-  case H5T_OPAQUE: return "opaque bytes";
-  default: return "elements of an unknown type";
+  case H5T_STRING: return "holds text";
+  case H5T_ENUM: return "holds enumerations (h5py writes booleans so)";
+  case H5T_COMPOUND: return "holds compounds (h5py writes complex numbers so)";
+  case H5T_REFERENCE: return "holds references";
+  case H5T_VLEN: return "holds variable-length sequences";
+  case H5T_ARRAY: return "holds arrays as elements";
+  case H5T_BITFIELD: return "holds bit fields";
+  case H5T_OPAQUE: return "holds opaque bytes";
+  default: return "holds elements of an unknown type";
   }
 }
 
@@ -66,7 +67,7 @@ const char *weft_hdf5_format_of_type(hid_t type, const char *attribute, weft_for
   H5T_class_t type_class = H5Tget_class(type);
   if (type_class != H5T_INTEGER && type_class != H5T_FLOAT) return class_in_words(type_class);
   H5T_order_t order = H5Tget_order(type);
-  if (order != H5T_ORDER_LE && order != H5T_ORDER_BE) return "numbers in neither byte order";
+  if (order != H5T_ORDER_LE && order != H5T_ORDER_BE) return "holds numbers in neither byte order";
   *swapped = order == H5T_ORDER_BE && H5Tget_size(type) > 1;
   return type_class == H5T_FLOAT ? format_of_float(type, format) : format_of_integer(type, attribute, format);
 }

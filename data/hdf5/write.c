@@ -8,6 +8,7 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,14 +71,27 @@ static weft_status create_hdf5(weft_tensor_writer *writer, weft_diag *diag) {
   H5Pset_fapl_sec2(access);
   H5Pset_file_locking(access, false, true);
   writer->id = H5Fcreate(writer->part, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  weft_status status = WEFT_OK;
+  if (writer->id < 0)
+    status = weft_hdf5_error(diag, WEFT_UNAVAILABLE, writer->path, NULL, NULL, "cannot create the tensor file");
   H5Pclose(access);
-  if (writer->id >= 0) return WEFT_OK;
-  return weft_hdf5_error(diag, WEFT_UNAVAILABLE, writer->path, NULL, NULL, "cannot create the tensor file");
+  return status;
+}
+
+/* Closes a file that is not to be kept. HDF5 1.10 cannot close a file that it cannot write, as on a full disk, and then
+ * crashes at exit: what it still has to write goes into memory instead. */
+static void close_unwanted(hid_t id) {
+  int *descriptor = NULL;
+  int memory = memfd_create("weft", MFD_CLOEXEC);
+  if (memory >= 0 && H5Fget_vfd_handle(id, H5P_DEFAULT, (void **)&descriptor) >= 0 && descriptor)
+    dup3(memory, *descriptor, O_CLOEXEC);
+  if (memory >= 0) close(memory);
+  H5Fclose(id);
 }
 
 /* Closes what is open, removes the unfinished file and frees the writer. */
 static void drop(weft_tensor_writer *writer) {
-  if (writer->id >= 0) H5Fclose(writer->id);
+  if (writer->id >= 0) close_unwanted(writer->id);
   if (writer->descriptor >= 0) close(writer->descriptor);
   if (writer->part) unlink(writer->part);
   weft_arena_free(writer->arena);
@@ -302,9 +316,12 @@ static void sync_folder(const char *folder) {
 }
 
 static weft_status finish(weft_tensor_writer *writer, weft_diag *diag) {
-  herr_t closed = H5Fclose(writer->id);
-  writer->id = H5I_INVALID_HID;
-  if (closed < 0)
+  bool written = H5Fflush(writer->id, H5F_SCOPE_LOCAL) >= 0;
+  if (written) {
+    written = H5Fclose(writer->id) >= 0;
+    writer->id = H5I_INVALID_HID;
+  }
+  if (!written)
     return weft_hdf5_error(diag, WEFT_UNAVAILABLE, writer->path, NULL, "check the disk",
                            "cannot finish the tensor file");
   if (fsync(writer->descriptor) && errno != EINVAL) return system_error(writer, "write", errno, diag);

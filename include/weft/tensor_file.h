@@ -53,8 +53,8 @@ typedef struct weft_dataset_info {
   uint32_t rank;
   uint64_t extents[WEFT_MAX_RANK];
   const char *role; /**< attribute, or "" */
-  /** NULL, or why it cannot be read ("64-bit floats", "an external link", "9 dimensions"): then only the name is
-   * meaningful, dtype is WEFT_FORMAT_COUNT, and reading it is the error that says so. */
+  /** NULL, or why it cannot be read ("holds 64-bit floats", "is an external link"): then only the name is meaningful,
+   * dtype is WEFT_FORMAT_COUNT, and reading it is the error that says so. */
   const char *unsupported;
 } weft_dataset_info;
 
