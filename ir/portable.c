@@ -20,7 +20,7 @@ static void look_inside(search *f, const shape *s, const void *at);
 static void found(search *f, const char *what, size_t length) {
   f->status =
       weft_error(f->diag, WEFT_INVALID, "another compiler will not know it: take it out, or do without --portable",
-                 "%.*s: %.*s is weft's own", (int)f->length, f->path, (int)length, what);
+                 "%.*s%s%.*s is weft's own", (int)f->length, f->path, f->length ? ": " : "", (int)length, what);
 }
 
 /* Adds ".name" to the path; the length to go back to. */
