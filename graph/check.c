@@ -18,7 +18,8 @@ static weft_status check_value(const weft_graph *graph, uint32_t id, weft_diag *
     return weft_error(diag, WEFT_INVALID, NULL, "value '%s' has no producer", value->name);
   if (!source && (value->producer >= graph->op_count || graph->ops[value->producer].out != id))
     return weft_error(diag, WEFT_INVALID, NULL, "value '%s' is not the result of its producer", value->name);
-  if (value->has_partial && value->role != WEFT_ROLE_ACTIVATION)
+  // A chip's own graph receives the partial results of other chips as inputs.
+  if (value->has_partial && value->role != WEFT_ROLE_ACTIVATION && value->role != WEFT_ROLE_INPUT)
     return weft_error(diag, WEFT_INVALID, "reduce it first", "'%s' is partial and cannot be %s", value->name,
                       weft_tensor_role_name(value->role));
   return WEFT_OK;
@@ -87,8 +88,11 @@ static weft_status check_names(const weft_graph *graph, weft_diag *diag) {
 }
 
 weft_status weft_graph_check(const weft_graph *graph, weft_diag *diag) {
-  if (graph->failed)
-    return weft_error(diag, WEFT_INVALID, NULL, "graph '%s' was not built: an earlier call failed", graph->name);
+  if (graph->failed) { // what failed has been said where it failed
+    if (diag != graph->diag || !weft_diag_errors(diag))
+      weft_error(diag, WEFT_INVALID, NULL, "graph '%s' was not built: an earlier call failed", graph->name);
+    return WEFT_INVALID;
+  }
   if (graph->chips < 1 || graph->chips > UINT16_MAX)
     return weft_error(diag, WEFT_INVALID, NULL, "graph '%s' is for %u chips; 1 to %d are possible", graph->name,
                       graph->chips, UINT16_MAX);

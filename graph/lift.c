@@ -26,9 +26,11 @@ static weft_status refuse(weft_lift *l, const char *hint, const char *what) {
 static weft_status check_tensor(weft_lift *l, const weft_tensor *tensor) {
   const char *what = NULL;
   if (tensor->role == WEFT_ROLE_STATE) what = "it is a state";
-  if (tensor->chip != WEFT_NONE && tensor->chip != 0) what = "it is on another chip";
-  if (tensor->has_partial) what = "it is a partial result";
-  if (tensor->has_shard) what = "it is a shard";
+  if (!l->of_chip) {
+    if (tensor->chip != WEFT_NONE && tensor->chip != 0) what = "it is on another chip";
+    if (tensor->has_partial) what = "it is a partial result";
+    if (tensor->has_shard) what = "it is a shard";
+  }
   if (tensor->shape_count > WEFT_MAX_RANK) what = "it has too many dimensions";
   if (!what) return WEFT_OK;
   return weft_error(l->diag, WEFT_INVALID, "lift the program before it is sharded", "tensor '%s' cannot be lifted: %s",
@@ -41,10 +43,10 @@ static weft_status check_program(weft_lift *l) {
     return refuse(l, "lift the Template it was planned from", "it is past its Template");
   if (program->tile_rows != WEFT_GRAPH_TILE || program->tile_cols != WEFT_GRAPH_TILE)
     return refuse(l, NULL, "its tiles are not 32 x 32");
-  if (program->chips > 1) return refuse(l, "lift the program before it is sharded", "it is for several chips");
+  if (program->chips > 1 && !l->of_chip) return refuse(l, "lift the program before it is sharded", "it is for several chips");
   if (program->numerics != WEFT_NUMERICS_EXACT) return refuse(l, NULL, "it allows spills to round");
   if (program->trip_count) return refuse(l, NULL, "its loops run to counts that it reads");
-  if (program->link_count) return refuse(l, NULL, "it has link points");
+  if (program->link_count && !l->of_chip) return refuse(l, NULL, "it has link points");
   for (uint64_t i = 0; i < program->tensor_count; i++) {
     weft_status status = check_tensor(l, &program->tensors[i]);
     if (status != WEFT_OK) return status;
@@ -55,21 +57,51 @@ static weft_status check_program(weft_lift *l) {
 /* ---- values -------------------------------------------------------------------------------------------------------
  */
 
+void weft_lift_extents(const weft_tensor *tensor, weft_value *value) {
+  value->rank = 2;
+  value->extents[0] = tensor->elems.rows;
+  value->extents[1] = tensor->elems.cols;
+  const weft_shard *shard = &tensor->shard;
+  bool whole = !tensor->has_shard || (shard->rows == tensor->elems.rows && shard->cols == tensor->elems.cols);
+  if (tensor->shape && whole) {
+    value->rank = (uint32_t)tensor->shape_count;
+    memset(value->extents, 0, sizeof value->extents);
+    if (value->rank) memcpy(value->extents, tensor->shape, value->rank * sizeof *value->extents);
+  } else if (tensor->shape && tensor->shape_count == 1) {
+    value->rank = 1;
+    value->extents[0] = tensor->elems.cols;
+    value->extents[1] = 0;
+  }
+}
+
+/** Which block of which dataset a chip's tensor is. */
+static void copy_shard(const weft_tensor *tensor, weft_value *value) {
+  value->has_partial = tensor->has_partial;
+  value->partial = tensor->partial;
+  value->has_shard = tensor->has_shard;
+  if (!tensor->has_shard) return;
+  value->shard = tensor->shard;
+  value->full_rank = tensor->shape ? (uint32_t)tensor->shape_count : 2;
+  value->full_extents[0] = tensor->shard.rows;
+  value->full_extents[1] = tensor->shard.cols;
+  for (uint32_t d = 0; tensor->shape && d < value->full_rank; d++) value->full_extents[d] = tensor->shape[d];
+}
+
 uint32_t weft_lift_tensor_value(weft_lift *l, uint32_t id) {
   const weft_tensor *tensor = &l->program->tensors[id];
   weft_value value = {.name = tensor->name,
                       .role = tensor->role,
                       .dtype = tensor->dtype,
-                      .rank = 2,
-                      .extents = {tensor->elems.rows, tensor->elems.cols},
                       .has_range = tensor->has_range,
                       .range = tensor->range,
                       .init = tensor->init};
   if (weft_format_is_float(tensor->dtype)) value.has_range = false;
-  if (tensor->shape) {
-    value.rank = (uint32_t)tensor->shape_count;
-    memset(value.extents, 0, sizeof value.extents);
-    if (value.rank) memcpy(value.extents, tensor->shape, value.rank * sizeof *value.extents);
+  weft_lift_extents(tensor, &value);
+  copy_shard(tensor, &value);
+  // A partial that is only sent is an Output of the chip's program and no result of the graph.
+  if (tensor->has_partial && tensor->role == WEFT_ROLE_OUTPUT) {
+    value.role = WEFT_ROLE_ACTIVATION;
+    value.has_shard = false;
   }
   uint32_t v = weft_graph_add_value(l->graph, &value);
   if (v == WEFT_NONE) return WEFT_NONE;
@@ -103,9 +135,11 @@ static weft_status check_kind(weft_lift *l, const weft_stage *stage) {
     return ins == 0 && outs == 1 ? WEFT_OK : weft_lift_refuse(l, stage->id, "a load with an index");
   case WEFT_STAGE_STORE:
     return ins == 1 && outs == 0 ? WEFT_OK : weft_lift_refuse(l, stage->id, "a store with an index");
+  case WEFT_STAGE_ALL_REDUCE:
+    if (!l->of_chip) return weft_lift_refuse(l, stage->id, "it reduces over chips");
+    return outs == 1 ? WEFT_OK : weft_lift_refuse(l, stage->id, "it leaves %llu results", (unsigned long long)outs);
   case WEFT_STAGE_COMPUTE:
     return outs == 1 ? WEFT_OK : weft_lift_refuse(l, stage->id, "it leaves %llu results", (unsigned long long)outs);
-  case WEFT_STAGE_ALL_REDUCE: return weft_lift_refuse(l, stage->id, "it reduces over chips");
   case WEFT_STAGE_RECV: return weft_lift_refuse(l, stage->id, "it receives a multicast");
   default: return weft_lift_refuse(l, stage->id, "a scalar body has no counterpart in a graph");
   }
@@ -135,7 +169,9 @@ static weft_status join_ports(weft_lift *l, weft_span stages) {
 }
 
 static bool is_compute(const weft_lift *l, uint32_t stage) {
-  return stage != WEFT_NONE && l->program->stages[stage].kind == WEFT_STAGE_COMPUTE;
+  if (stage == WEFT_NONE) return false;
+  weft_stage_kind kind = l->program->stages[stage].kind;
+  return kind == WEFT_STAGE_COMPUTE || kind == WEFT_STAGE_ALL_REDUCE;
 }
 
 /** The section's computes in an order in which each comes after those it reads; others in program order. */
@@ -233,7 +269,7 @@ static weft_status lift_program(weft_lift *l) {
 
 weft_status weft_graph_lift(const weft_program *program, weft_graph **graph, weft_diag *diag) {
   *graph = NULL;
-  weft_lift l = {.program = program, .diag = diag};
+  weft_lift l = {.program = program, .diag = diag, .of_chip = program->chip != WEFT_NONE};
   weft_status status = weft_program_validate(program, 1, NULL, diag);
   if (status == WEFT_OK) status = check_program(&l);
   if (status != WEFT_OK) return status;

@@ -55,13 +55,7 @@ static weft_status result_value(weft_lift *l, uint32_t stage, uint32_t *value) {
     if (b->kind == WEFT_BUFFER_ACCUMULATOR && b->dtype != WEFT_FP32 && b->dtype != WEFT_INT32 && b->dtype != WEFT_INT64)
       return weft_lift_refuse(l, stage, "accumulator '%s' is %s", b->name, weft_format_name(b->dtype));
     weft_value v = {.name = b->name, .role = WEFT_ROLE_ACTIVATION, .dtype = b->dtype, .init = {.kind = WEFT_INIT_ZERO}};
-    v.rank = tensor->shape ? (uint32_t)tensor->shape_count : 2;
-    if (tensor->shape) {
-      for (uint32_t d = 0; d < v.rank && d < WEFT_MAX_RANK; d++) v.extents[d] = tensor->shape[d];
-    } else {
-      v.extents[0] = tensor->elems.rows;
-      v.extents[1] = tensor->elems.cols;
-    }
+    weft_lift_extents(tensor, &v);
     *value = weft_graph_add_value(l->graph, &v);
   }
   if (*value == WEFT_NONE) return WEFT_INVALID;
@@ -282,7 +276,65 @@ static weft_status lift_generic(weft_lift *l, uint32_t id) {
   return append(l, id, &op);
 }
 
+/* ---- AllReduce ----------------------------------------------------------------------------------------------------
+ */
+
+static bool body_equal(const weft_body *a, const weft_body *b) {
+  if (a->node_count != b->node_count) return false;
+  for (uint64_t i = 0; i < a->node_count; i++) {
+    const weft_body_node *x = &a->nodes[i], *y = &b->nodes[i];
+    if (x->kind != y->kind || x->value != y->value || x->child[0] != y->child[0] || x->child[1] != y->child[1])
+      return false;
+  }
+  return true;
+}
+
+/** The fold over the nodes is the one that weft writes: the tree over segments, or any order where all are exact. */
+static weft_status check_fold(weft_lift *l, uint32_t id, const source *sources) {
+  const weft_stage *stage = &l->program->stages[id];
+  uint32_t *counts = WEFT_NEW_ARRAY(l->scratch, uint32_t, stage->in_count);
+  if (!counts) return weft_error_memory(l->diag);
+  for (uint64_t i = 0; i < stage->in_count; i++) {
+    if (!sources[i].load || !sources[i].tensor->has_partial)
+      return weft_lift_refuse(l, id, "its operand %llu is no partial tensor", (unsigned long long)i);
+    counts[i] = sources[i].tensor->partial.count;
+  }
+  if (!weft_nodes_are_subtrees(counts, (uint32_t)stage->in_count))
+    for (uint64_t i = 0; i < stage->in_count; i++) counts[i] = 1;
+  weft_body tree = weft_body_tree(l->scratch, stage->all_reduce.pool, counts, (uint32_t)stage->in_count);
+  if (!tree.nodes) return weft_error_memory(l->diag);
+  if (body_equal(&tree, &stage->all_reduce.combine->generic.body)) return WEFT_OK;
+  return weft_lift_refuse(l, id, "its combine is not the tree over its operands' segments");
+}
+
+static weft_status lift_all_reduce(weft_lift *l, uint32_t id) {
+  const weft_stage *stage = &l->program->stages[id];
+  const weft_compute_op *combine = stage->all_reduce.combine;
+  if (!combine || combine->kind != WEFT_COMPUTE_GENERIC || !stage->in_count ||
+      combine->generic.in_count != stage->in_count)
+    return weft_lift_refuse(l, id, "its combine does not fold its operands");
+  weft_status status = check_iterators(l, id, &combine->generic);
+  source *sources = WEFT_NEW_ARRAY(l->scratch, source, stage->in_count);
+  uint32_t *ins = WEFT_NEW_ARRAY(l->scratch, uint32_t, stage->in_count);
+  if (!sources || !ins) return weft_error_memory(l->diag);
+  for (uint64_t i = 0; i < stage->in_count && status == WEFT_OK; i++) {
+    status = find_source(l, id, stage->ins[i], &sources[i]);
+    if (status == WEFT_OK) status = check_identity(l, id, &sources[i]);
+    if (status == WEFT_OK && !weft_map_is(&combine->generic.ins[i], 0, (int64_t)weft_page_width(l->geometry[id]), 1))
+      status = weft_lift_refuse(l, id, "its combine moves elements");
+    ins[i] = sources[i].value;
+  }
+  if (status == WEFT_OK) status = check_fold(l, id, sources);
+  if (status != WEFT_OK) return status;
+  return append(l, id,
+                &(weft_graph_op){.kind = WEFT_GRAPH_ALL_REDUCE,
+                                 .ins = ins,
+                                 .in_count = (uint32_t)stage->in_count,
+                                 .pool = stage->all_reduce.pool});
+}
+
 weft_status weft_lift_compute(weft_lift *l, uint32_t stage) {
+  if (l->program->stages[stage].kind == WEFT_STAGE_ALL_REDUCE) return lift_all_reduce(l, stage);
   const weft_compute_op *compute = l->program->stages[stage].compute;
   switch (compute->kind) {
   case WEFT_COMPUTE_MATMUL_TILES: return lift_matmul(l, stage);
