@@ -150,7 +150,7 @@ static void write_place(weft_chip_code *code, weft_text *row, const weft_tensor 
 static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
   uint32_t id = code->tensor_of_slot[slot];
   const weft_tensor *tensor = &code->program->tensors[id];
-  weft_text_puts(rows, "    {.name = \"");
+  weft_text_puts(rows, "{.name = \"");
   weft_codegen_name(rows, tensor->name);
   weft_text_puts(rows, "\", ");
   bool dataset = has_dataset(code, id);
@@ -170,6 +170,30 @@ static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
     weft_text_puts(rows, ".place = -1");
   }
   weft_text_puts(rows, "},\n");
+}
+
+/** Equal rows that follow one another, as received blocks do, are one designated range. */
+static void write_tensors(weft_chip_code *code, weft_text *rows) {
+  weft_text row = {0}, last = {0};
+  uint64_t first = 0;
+  for (uint64_t s = 0; s <= code->slot_count; s++) {
+    row.length = 0;
+    if (s < code->slot_count) write_tensor(code, &row, s);
+    bool equal = s > first && s < code->slot_count && row.length == last.length && memcmp(row.data, last.data, row.length) == 0;
+    if (equal) continue;
+    if (s > first) {
+      weft_text_puts(rows, "    ");
+      if (s - first > 1) weft_text_printf(rows, "[%" PRIu64 " ... %" PRIu64 "] = ", first, s - 1);
+      weft_text_append(rows, last.data, last.length);
+    }
+    weft_text swap = last;
+    last = row;
+    row = swap;
+    first = s;
+  }
+  rows->failed |= row.failed || last.failed;
+  weft_text_free(&row);
+  weft_text_free(&last);
 }
 
 /* ---- values and tensors -------------------------------------------------------------------------------------------- */
@@ -224,7 +248,7 @@ static void slots_for_datasets(weft_chip_code *code) {
 
 static void assemble(weft_chip_code *code) {
   weft_text rows = {0};
-  for (uint64_t s = 0; s < code->slot_count; s++) write_tensor(code, &rows, s);
+  write_tensors(code, &rows);
   weft_text *text = &code->text;
   weft_text_append(text, code->tables.data ? code->tables.data : "", code->tables.length);
   weft_text_puts(text, "static const weft_abi_tensor tensors[] = {\n");

@@ -3,24 +3,31 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CHAIN = 16, MAX_SLOTS = 160 };
+enum { MAX_CHAIN = 16 };
 
-/** Slots a step reads and writes, without repeats. */
+/** Slots a step reads or writes, without repeats, in order of first use. */
 typedef struct slot_set {
-  int64_t slots[MAX_SLOTS];
+  int64_t *slots;
+  bool *member; /**< by slot */
   uint64_t count;
-  bool full;
 } slot_set;
 
+static bool slot_set_new(weft_chip_code *code, slot_set *set) {
+  set->count = 0;
+  set->slots = WEFT_NEW_ARRAY(code->arena, int64_t, code->program->tensor_count);
+  set->member = WEFT_NEW_ARRAY(code->arena, bool, code->program->tensor_count);
+  if (set->slots && set->member) return true;
+  code->status = weft_error_memory(code->diag);
+  return false;
+}
+
 static void slot_add(slot_set *set, int64_t slot) {
-  for (uint64_t i = 0; i < set->count; i++)
-    if (set->slots[i] == slot) return;
-  if (set->count < MAX_SLOTS)
-    set->slots[set->count++] = slot;
-  else
-    set->full = true;
+  if (set->member[slot]) return;
+  set->member[slot] = true;
+  set->slots[set->count++] = slot;
 }
 
 /** What one section function is made of. */
@@ -140,11 +147,26 @@ static void emit_product(weft_chip_code *code, section_body *body, uint32_t inde
   body->flops += 2.0 * (double)m * (double)n * (double)k;
 }
 
-static void copy_row(weft_chip_code *code, weft_text *text, int64_t from, int64_t to, const uint64_t from_at[2],
-                     const uint64_t to_at[2], uint64_t rows, uint64_t cols) {
+/** One block that a slice or an assembly moves. */
+typedef struct block_copy {
+  int64_t from;
+  uint64_t from_at[2], to_at[2], rows, cols;
+} block_copy;
+
+/** By source: equal chips then list their own block and those they receive in one order, wherever the blocks go. */
+static int compare_copy(const void *a, const void *b) {
+  const block_copy *x = a, *y = b;
+  if (x->from != y->from) return x->from < y->from ? -1 : 1;
+  for (int i = 0; i < 2; i++)
+    if (x->to_at[i] != y->to_at[i]) return x->to_at[i] < y->to_at[i] ? -1 : 1;
+  return 0;
+}
+
+static void copy_row(weft_chip_code *code, weft_text *text, const block_copy *copy, int64_t to) {
   static const char *const names[4] = {".from_row = ", ".from_col = ", ".to_row = ", ".to_col = "};
-  const uint64_t at[4] = {from_at[0], from_at[1], to_at[0], to_at[1]};
-  weft_text_printf(text, "      {.from = %" PRId64 ", .to = %" PRId64 ", .rows = %" PRIu64 ", .cols = %" PRIu64, from, to, rows, cols);
+  const uint64_t at[4] = {copy->from_at[0], copy->from_at[1], copy->to_at[0], copy->to_at[1]};
+  weft_text_printf(text, "      {.from = %" PRId64 ", .to = %" PRId64 ", .rows = %" PRIu64 ", .cols = %" PRIu64, copy->from, to,
+                   copy->rows, copy->cols);
   for (int i = 0; i < 4; i++) {
     weft_text_puts(text, ", ");
     weft_text_puts(text, names[i]);
@@ -173,22 +195,31 @@ static bool plane_start(weft_chip_code *code, const weft_graph_op *op, const wef
   return true;
 }
 
+static bool copy_of(weft_chip_code *code, const weft_graph_op *op, uint32_t i, block_copy *copy) {
+  const weft_value *in = value_at(code, op->ins[i]), *result = value_at(code, op->out);
+  bool slice = op->kind == WEFT_GRAPH_SLICE;
+  const weft_value *whole = slice ? in : result, *block = slice ? result : in;
+  *copy = (block_copy){.from = slot_of_value(code, op->ins[i])};
+  plane(block, &copy->rows, &copy->cols);
+  return plane_start(code, op, whole, block, op->starts[i], slice ? copy->from_at : copy->to_at);
+}
+
 static void emit_copies(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
   int64_t out = slot_of_value(code, op->out);
-  const weft_value *result = value_at(code, op->out);
-  bool slice = op->kind == WEFT_GRAPH_SLICE;
+  block_copy *copies = WEFT_NEW_ARRAY(code->arena, block_copy, op->in_count);
+  if (!copies) {
+    code->status = weft_error_memory(code->diag);
+    return;
+  }
+  for (uint32_t i = 0; i < op->in_count; i++)
+    if (!copy_of(code, op, i, &copies[i])) return;
+  qsort(copies, op->in_count, sizeof *copies, compare_copy);
   weft_text_puts(&body->text, "  /* ");
   weft_codegen_name(&body->text, op->name);
   weft_text_puts(&body->text, " */\n  weft_copy(chip, (const weft_abi_copy[]){\n");
   for (uint32_t i = 0; i < op->in_count; i++) {
-    const weft_value *in = value_at(code, op->ins[i]);
-    const weft_value *whole = slice ? in : result, *block = slice ? result : in;
-    uint64_t at[2], zero[2] = {0, 0}, rows, cols;
-    if (!plane_start(code, op, whole, block, op->starts[i], at)) return;
-    plane(block, &rows, &cols);
-    int64_t from = slot_of_value(code, op->ins[i]);
-    copy_row(code, &body->text, from, out, slice ? at : zero, slice ? zero : at, rows, cols);
-    slot_add(&body->reads, from);
+    copy_row(code, &body->text, &copies[i], out);
+    slot_add(&body->reads, copies[i].from);
   }
   weft_text_printf(&body->text, "  }, %" PRIu32 ");\n", op->in_count);
   slot_add(&body->writes, out);
@@ -289,12 +320,11 @@ static void flush_section(weft_chip_code *code, section_body *body, uint32_t sec
     const char *name = section < code->graph->section_count ? code->graph->section_names[section] : code->program->name;
     weft_codegen_step(code, "SECTION", name, target, body->reads.slots, body->reads.count, body->writes.slots, body->writes.count,
                       body->flops);
-    if (body->reads.full || body->writes.full)
-      code->status = weft_error(code->diag, WEFT_INVALID, "split the section", "section '%s' touches more than %d tensors", name, MAX_SLOTS);
   }
   if (body->text.failed) code->status = weft_error_memory(code->diag);
   weft_text_free(&body->text);
   *body = (section_body){0};
+  (void)(slot_set_new(code, &body->reads) && slot_set_new(code, &body->writes));
 }
 
 static void emit_op(weft_chip_code *code, section_body *body, uint32_t section, uint32_t index, bool *fused) {
@@ -328,6 +358,7 @@ void weft_codegen_section(weft_chip_code *code, uint32_t section) {
     return;
   }
   section_body body = {0};
+  if (!slot_set_new(code, &body.reads) || !slot_set_new(code, &body.writes)) return;
   for (uint64_t i = 0; i < graph->op_count && code->status == WEFT_OK; i++)
     if (graph->ops[i].section == section && !fused[i]) emit_op(code, &body, section, (uint32_t)i, fused);
   flush_section(code, &body, section);

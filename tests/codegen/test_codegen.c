@@ -141,7 +141,7 @@ static void test_threads_do_not_change_a_byte(void **state) {
 
 static void test_hostile_names_stay_text(void **state) {
   (void)state;
-  generate(digits, 4, "x\" }; */ ??/\n\\ \x01 $(touch pwned)", 2, "columns", "hostile", 0);
+  generate(digits, 4, "x\" }; */ ?" "?/\n\\ \x01 $(touch pwned)", 2, "columns", "hostile", 0);
   compiles("hostile");
   char *text = read_text("hostile", "class_0.c");
   assert_null(strchr(text, '\x01'));
@@ -167,7 +167,7 @@ static int remove_folder(void **state) {
   (void)state;
   char command[64];
   snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return getenv("WEFT_KEEP") ? 0 : system(command);
 }
 
 int main(void) {
