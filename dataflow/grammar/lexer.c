@@ -99,12 +99,8 @@ static int escaped(char letter, char quote) {
   return letter == '\\' || letter == quote ? letter : -1;
 }
 
-static bool take_text(lexer *x) {
-  const char *start = x->at++;
-  while (x->at < x->end && *x->at != x->quote && *x->at != '\n') x->at += *x->at == '\\' && x->end - x->at > 1 ? 2 : 1;
-  if (x->at >= x->end || *x->at == '\n')
-    return lexer_fail(x, x->token.at, "a line break inside a text is written \\n", "this text has no closing %c",
-                      x->quote);
+/* What stands between the quotes, without its escapes. */
+static bool decode_text(lexer *x, const char *start) {
   char *text = weft_arena_alloc(x->arena, (size_t)(x->at - start));
   if (!text) return lexer_no_memory(x);
   size_t length = 0;
@@ -115,12 +111,22 @@ static bool take_text(lexer *x) {
     if (byte == 0) return lexer_fail(x, at, NULL, "a text may not hold the byte 0");
     text[length++] = (char)byte;
   }
+  x->token.text = text;
+  x->token.text_length = length;
+  return true;
+}
+
+static bool take_text(lexer *x) {
+  const char *start = x->at++;
+  while (x->at < x->end && *x->at != x->quote && *x->at != '\n') x->at += *x->at == '\\' && x->end - x->at > 1 ? 2 : 1;
+  if (x->at >= x->end || *x->at == '\n')
+    return lexer_fail(x, x->token.at, "a line break inside a text is written \\n", "this text has no closing %c",
+                      x->quote);
+  if (!x->skims && !decode_text(x, start)) return false;
   x->at++;
   x->token.kind = TOKEN_TEXT;
   x->token.start = start;
   x->token.length = (size_t)(x->at - start);
-  x->token.text = text;
-  x->token.text_length = length;
   return true;
 }
 

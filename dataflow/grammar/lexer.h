@@ -6,7 +6,7 @@
 #include "weft/base.h"
 
 /** Most bytes of a grammar or postcondition. */
-#define LEXER_MAX_BYTES (UINT64_C(1) << 24)
+#define LEXER_MAX_BYTES (UINT64_C(1) << 22)
 /** Most levels of expressions and blocks inside each other. */
 #define LEXER_MAX_DEPTH 200
 
@@ -36,6 +36,7 @@ typedef struct lexer {
   char quote;               /**< what begins and ends a text */
   const char *const *marks; /**< longest first, NULL at the end */
   token token;              /**< the next one */
+  bool skims;               /**< looking ahead: texts are not decoded */
   unsigned depth;
   weft_status status;
 } lexer;

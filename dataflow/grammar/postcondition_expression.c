@@ -12,10 +12,10 @@ static const char *const member_names[] = {
 
 const char *member_name(member which) { return member_names[which]; }
 
-static const char *const reserved[] = {"let",  "assert",  "forall",   "exists",  "none", "seq",         "set",
-                                       "where", "in",     "and",      "or",      "not",  "implies",     "contains",
-                                       "some", "matches", "input",    "output",  "sum",  "cardinality", "resolve",
-                                       "true", "false",   "constraints"};
+static const char *const reserved[] = {"let",     "assert",      "forall",  "exists",  "none",  "seq",
+                                       "set",     "where",       "in",      "and",     "or",    "not",
+                                       "implies", "contains",    "some",    "matches", "input", "output",
+                                       "sum",     "cardinality", "resolve", "true",    "false", "constraints"};
 
 /* ---- names ---------------------------------------------------------------------------------------------------- */
 
@@ -50,7 +50,7 @@ static bool find_name(postcondition_parser *p, const char *name, position at, ui
 
 /* ---- nodes ---------------------------------------------------------------------------------------------------- */
 
-static bool make(postcondition_parser *p, node shape, const node *const *parts, uint32_t count, const node **result) {
+static bool make(postcondition_parser *p, node shape, node *const *parts, uint32_t count, node **result) {
   node *n = WEFT_NEW(p->x.arena, node);
   const node **copy = WEFT_NEW_ARRAY(p->x.arena, const node *, count);
   if (!n || !copy) return lexer_no_memory(&p->x);
@@ -71,6 +71,7 @@ static bool make(postcondition_parser *p, node shape, const node *const *parts, 
  * looked for first. */
 static bool find_variable(postcondition_parser *p, const char **name, position *at) {
   lexer ahead = p->x;
+  ahead.skims = true;
   unsigned open = 0;
   for (; ahead.token.kind != TOKEN_END; lexer_next(&ahead)) {
     if (ahead.status) break;
@@ -90,18 +91,18 @@ static bool find_variable(postcondition_parser *p, const char **name, position *
   return lexer_fail(&p->x, ahead.token.at, "seq { element | variable in source where condition }", "expected `|`");
 }
 
-static bool parse_where(postcondition_parser *p, const node **condition) {
+static bool parse_where(postcondition_parser *p, node **condition) {
   *condition = NULL;
   return !lexer_try(&p->x, "where") ? !p->x.status : postcondition_parse_expression(p, condition);
 }
 
-static bool parse_comprehension(postcondition_parser *p, node_kind kind, position at, const node **result) {
+static bool parse_comprehension(postcondition_parser *p, node_kind kind, position at, node **result) {
   lexer *x = &p->x;
   const char *name;
   position name_at;
   uint32_t slot;
   uint64_t height = p->scope_count;
-  const node *parts[3];
+  node *parts[3];
   if (!lexer_expect(x, "{", NULL) || !find_variable(p, &name, &name_at) ||
       !postcondition_bind(p, name, name_at, false, &slot) || !postcondition_parse_expression(p, &parts[1]) ||
       !lexer_expect(x, "|", "after the element") || !lexer_word(x, "a variable", &name))
@@ -114,13 +115,13 @@ static bool parse_comprehension(postcondition_parser *p, node_kind kind, positio
   return make(p, (node){.kind = kind, .at = at, .slot = slot}, parts, 3, result);
 }
 
-static bool parse_quantifier(postcondition_parser *p, node_kind kind, position at, const node **result) {
+static bool parse_quantifier(postcondition_parser *p, node_kind kind, position at, node **result) {
   lexer *x = &p->x;
   const char *name;
   position name_at = x->token.at;
   uint32_t slot;
   uint64_t height = p->scope_count;
-  const node *parts[2];
+  node *parts[2];
   if (!lexer_word(x, "a variable", &name) || !lexer_expect(x, "in", "after a variable") ||
       !postcondition_parse_operand(p, &parts[0]) || !postcondition_bind(p, name, name_at, false, &slot) ||
       !parse_where(p, &parts[1]))
@@ -131,29 +132,31 @@ static bool parse_quantifier(postcondition_parser *p, node_kind kind, position a
 
 /* ---- primaries ------------------------------------------------------------------------------------------------ */
 
-static bool parse_call(postcondition_parser *p, node_kind kind, uint32_t arguments, position at, const node **result) {
-  const node *parts[2];
+static bool parse_call(postcondition_parser *p, node_kind kind, uint32_t arguments, position at, node **result) {
+  node *parts[2];
   if (!lexer_expect(&p->x, "(", NULL)) return false;
   for (uint32_t i = 0; i < arguments; i++)
     if ((i && !lexer_expect(&p->x, ",", "between arguments")) || !postcondition_parse_expression(p, &parts[i]))
       return false;
-  return lexer_expect(&p->x, ")", "after the arguments") && make(p, (node){.kind = kind, .at = at}, parts, arguments, result);
+  return lexer_expect(&p->x, ")", "after the arguments") &&
+         make(p, (node){.kind = kind, .at = at}, parts, arguments, result);
 }
 
 /* alias::name, behind the alias. */
-static bool parse_type(postcondition_parser *p, const char *alias, position at, const node **result) {
+static bool parse_type(postcondition_parser *p, const char *alias, position at, node **result) {
   weft_postcondition *r = p->result;
   bool known = false;
   for (uint64_t i = 0; i < p->alias_count; i++) known = known || strcmp(p->aliases[i], alias) == 0;
   if (!known) return lexer_fail(&p->x, at, "vocabulary NAME = mlir.generic@1;", "there is no vocabulary `%s`", alias);
   type_constant one = {.at = p->x.token.at};
   if (!lexer_word(&p->x, "a type", &one.name)) return false;
-  if (!weft_arena_grow(p->x.arena, &r->types, r->type_count, &r->type_capacity, sizeof one)) return lexer_no_memory(&p->x);
+  if (!weft_arena_grow(p->x.arena, &r->types, r->type_count, &r->type_capacity, sizeof one))
+    return lexer_no_memory(&p->x);
   r->types[r->type_count] = one;
   return make(p, (node){.kind = NODE_TYPE, .at = at, .integer = (int64_t)r->type_count++}, NULL, 0, result);
 }
 
-static bool parse_name(postcondition_parser *p, position at, const node **result) {
+static bool parse_name(postcondition_parser *p, position at, node **result) {
   const char *name;
   if (!lexer_word(&p->x, "an expression", &name)) return false;
   if (lexer_try(&p->x, "::")) return parse_type(p, name, at, result);
@@ -161,12 +164,12 @@ static bool parse_name(postcondition_parser *p, position at, const node **result
   return find_name(p, name, at, &shape.slot) && make(p, shape, NULL, 0, result);
 }
 
-static bool parse_side(postcondition_parser *p, position at, bool output, const node **result) {
+static bool parse_side(postcondition_parser *p, position at, bool output, node **result) {
   if (!output) p->result->uses_input = true;
   return make(p, (node){.kind = NODE_SIDE, .at = at, .integer = output}, NULL, 0, result);
 }
 
-static bool parse_literal(postcondition_parser *p, const node **result) {
+static bool parse_literal(postcondition_parser *p, node **result) {
   const token t = p->x.token;
   node shape = {.kind = NODE_INTEGER, .at = t.at, .integer = t.integer};
   if (t.kind == TOKEN_TEXT) {
@@ -186,7 +189,7 @@ typedef struct call_row {
 static const call_row calls[] = {
     {"cardinality", NODE_CARDINALITY, 1}, {"sum", NODE_SUM, 1}, {"resolve", NODE_RESOLVE, 2}, {0}};
 
-static bool parse_primary(postcondition_parser *p, const node **result) {
+static bool parse_primary(postcondition_parser *p, node **result) {
   lexer *x = &p->x;
   position at = x->token.at;
   if (x->token.kind == TOKEN_INTEGER || x->token.kind == TOKEN_TEXT) return parse_literal(p, result);
@@ -205,13 +208,15 @@ static bool parse_primary(postcondition_parser *p, const node **result) {
 
 /* ---- postfixes ------------------------------------------------------------------------------------------------ */
 
-static bool parse_member(postcondition_parser *p, position at, const node **result) {
-  const node *parts[3] = {*result};
+static bool parse_member(postcondition_parser *p, position at, node **result) {
+  node *parts[3] = {*result};
   static const struct {
     const char *name;
     node_kind kind;
     uint32_t arguments;
-  } methods[] = {{"drop", NODE_DROP, 1}, {"attribute", NODE_ATTRIBUTE, 1}, {"has_attribute", NODE_HAS_ATTRIBUTE, 1},
+  } methods[] = {{"drop", NODE_DROP, 1},
+                 {"attribute", NODE_ATTRIBUTE, 1},
+                 {"has_attribute", NODE_HAS_ATTRIBUTE, 1},
                  {"segment", NODE_SEGMENT, 2}};
   for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
     if (!lexer_try(&p->x, methods[i].name)) continue;
@@ -232,14 +237,14 @@ static bool parse_member(postcondition_parser *p, position at, const node **resu
                     "there is no member `%s`", name);
 }
 
-static bool parse_postfix(postcondition_parser *p, const node **result) {
+static bool parse_postfix(postcondition_parser *p, node **result) {
   if (!parse_primary(p, result)) return false;
   for (;;) {
     position at = p->x.token.at;
     if (lexer_try(&p->x, ".")) {
       if (!parse_member(p, at, result)) return false;
     } else if (lexer_try(&p->x, "[")) {
-      const node *parts[2] = {*result};
+      node *parts[2] = {*result};
       if (!postcondition_parse_expression(p, &parts[1]) || !lexer_expect(&p->x, "]", "after an index") ||
           !make(p, (node){.kind = NODE_INDEX, .at = at}, parts, 2, result))
         return false;
@@ -251,19 +256,19 @@ static bool parse_postfix(postcondition_parser *p, const node **result) {
 
 /* ---- operators ------------------------------------------------------------------------------------------------ */
 
-bool postcondition_parse_operand(postcondition_parser *p, const node **result) {
+bool postcondition_parse_operand(postcondition_parser *p, node **result) {
   if (!parse_postfix(p, result)) return false;
   while (lexer_at(&p->x, "+") || lexer_at(&p->x, "-")) {
     node shape = {.kind = lexer_at(&p->x, "+") ? NODE_ADD : NODE_SUBTRACT, .at = p->x.token.at};
-    const node *parts[2] = {*result};
+    node *parts[2] = {*result};
     if (!lexer_next(&p->x) || !parse_postfix(p, &parts[1]) || !make(p, shape, parts, 2, result)) return false;
   }
   return !p->x.status;
 }
 
-static bool parse_matches(postcondition_parser *p, position at, const node **result) {
+static bool parse_matches(postcondition_parser *p, position at, node **result) {
   lexer *x = &p->x;
-  const node *parts[1] = {*result};
+  node *parts[1] = {*result};
   if (lexer_try(x, "none")) return make(p, (node){.kind = NODE_MATCHES_NONE, .at = at}, parts, 1, result);
   if (!lexer_try(x, "some")) return lexer_expected(x, "some($name) or none");
   if (!lexer_expect(x, "(", NULL)) return false;
@@ -272,8 +277,8 @@ static bool parse_matches(postcondition_parser *p, position at, const node **res
   const char *name = weft_arena_string(x->arena, t.start, t.length);
   if (!name) return lexer_no_memory(x);
   node shape = {.kind = NODE_MATCHES_SOME, .at = at};
-  return lexer_next(x) && lexer_expect(x, ")", "after $name") && postcondition_bind(p, name, t.at, false, &shape.slot) &&
-         make(p, shape, parts, 1, result);
+  return lexer_next(x) && lexer_expect(x, ")", "after $name") &&
+         postcondition_bind(p, name, t.at, false, &shape.slot) && make(p, shape, parts, 1, result);
 }
 
 typedef struct operator_row {
@@ -281,11 +286,17 @@ typedef struct operator_row {
   node_kind kind;
 } operator_row;
 
-static const operator_row comparisons[] = {
-    {"==", NODE_EQUAL}, {"!=", NODE_UNEQUAL}, {"<=", NODE_AT_MOST}, {">=", NODE_AT_LEAST},     {"<", NODE_LESS},
-    {">", NODE_GREATER}, {"in", NODE_IN},     {"contains", NODE_CONTAINS}, {0}};
+static const operator_row comparisons[] = {{"==", NODE_EQUAL},
+                                           {"!=", NODE_UNEQUAL},
+                                           {"<=", NODE_AT_MOST},
+                                           {">=", NODE_AT_LEAST},
+                                           {"<", NODE_LESS},
+                                           {">", NODE_GREATER},
+                                           {"in", NODE_IN},
+                                           {"contains", NODE_CONTAINS},
+                                           {0}};
 
-static bool parse_comparison(postcondition_parser *p, const node **result) {
+static bool parse_comparison(postcondition_parser *p, node **result) {
   position at = p->x.token.at;
   if (lexer_try(&p->x, "exists")) return parse_quantifier(p, NODE_EXISTS, at, result);
   if (lexer_try(&p->x, "none")) return parse_quantifier(p, NODE_NONE, at, result);
@@ -294,16 +305,16 @@ static bool parse_comparison(postcondition_parser *p, const node **result) {
   if (lexer_try(&p->x, "matches")) return parse_matches(p, at, result);
   for (const operator_row *row = comparisons; row->spelling; row++) {
     if (!lexer_try(&p->x, row->spelling)) continue;
-    const node *parts[2] = {*result};
+    node *parts[2] = {*result};
     return postcondition_parse_operand(p, &parts[1]) && make(p, (node){.kind = row->kind, .at = at}, parts, 2, result);
   }
   return !p->x.status;
 }
 
-static bool parse_not(postcondition_parser *p, const node **result) {
+static bool parse_not(postcondition_parser *p, node **result) {
   position at = p->x.token.at;
   if (!lexer_try(&p->x, "not")) return parse_comparison(p, result);
-  const node *inner;
+  node *inner;
   uint64_t height = p->scope_count;
   if (!lexer_enter(&p->x) || !parse_not(p, &inner)) return false;
   lexer_leave(&p->x);
@@ -312,47 +323,46 @@ static bool parse_not(postcondition_parser *p, const node **result) {
 }
 
 /* One part of a conjunction, which remembers its spelling for messages. */
-static bool parse_part(postcondition_parser *p, const node **result) {
+static bool parse_part(postcondition_parser *p, node **result) {
   const char *start = p->x.token.start - (p->x.token.kind == TOKEN_DOLLAR);
   if (!parse_not(p, result)) return false;
   const char *end = p->x.token.start;
   while (end > start && (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\t' || end[-1] == '\r')) end--;
-  node *part = (node *)(uintptr_t)*result; /* made by this parser and not yet shared */
-  part->source = p->result->text + (start - p->result->text);
-  part->source_length = (size_t)(end - start);
+  (*result)->source = start;
+  (*result)->source_length = (size_t)(end - start);
   return true;
 }
 
-static bool parse_and(postcondition_parser *p, const node **result) {
+static bool parse_and(postcondition_parser *p, node **result) {
   uint64_t height = p->scope_count;
   if (!parse_part(p, result)) return false;
   for (position at = p->x.token.at; lexer_try(&p->x, "and"); at = p->x.token.at) {
-    const node *parts[2] = {*result};
+    node *parts[2] = {*result};
     if (!parse_part(p, &parts[1]) || !make(p, (node){.kind = NODE_AND, .at = at}, parts, 2, result)) return false;
   }
   p->scope_count = height;
   return !p->x.status;
 }
 
-static bool parse_or(postcondition_parser *p, const node **result) {
+static bool parse_or(postcondition_parser *p, node **result) {
   if (!parse_and(p, result)) return false;
   for (position at = p->x.token.at; lexer_try(&p->x, "or"); at = p->x.token.at) {
-    const node *parts[2] = {*result};
+    node *parts[2] = {*result};
     if (!parse_and(p, &parts[1]) || !make(p, (node){.kind = NODE_OR, .at = at}, parts, 2, result)) return false;
   }
   return !p->x.status;
 }
 
-static bool parse_implies(postcondition_parser *p, const node **result) {
+static bool parse_implies(postcondition_parser *p, node **result) {
   if (!parse_or(p, result)) return false;
   position at = p->x.token.at;
   if (!lexer_try(&p->x, "implies")) return !p->x.status;
-  const node *parts[2] = {*result};
+  node *parts[2] = {*result};
   return postcondition_parse_expression(p, &parts[1]) &&
          make(p, (node){.kind = NODE_IMPLIES, .at = at}, parts, 2, result);
 }
 
-bool postcondition_parse_expression(postcondition_parser *p, const node **result) {
+bool postcondition_parse_expression(postcondition_parser *p, node **result) {
   if (!lexer_enter(&p->x) || !parse_implies(p, result)) return false;
   lexer_leave(&p->x);
   return true;

@@ -66,9 +66,9 @@ typedef enum member {
 typedef struct join_plan {
   const struct node **before; /**< conditions on the element alone */
   uint32_t before_count;
-  const struct node *key;     /**< of the element alone */
-  const struct node *wanted;  /**< what the key must equal: free of the element */
-  const struct node **after;  /**< what is left of the conjunction */
+  const struct node *key;    /**< of the element alone */
+  const struct node *wanted; /**< what the key must equal: free of the element */
+  const struct node **after; /**< what is left of the conjunction */
   uint32_t after_count;
   uint32_t number; /**< among the joins of the postcondition */
 } join_plan;
@@ -95,10 +95,10 @@ typedef struct statement statement;
 struct statement {
   statement_kind kind;
   position at;
-  const char *name;     /**< of the variable, or the label */
-  uint32_t slot;        /**< LET, FORALL */
-  const node *value;    /**< LET, ASSERT; the source of FORALL */
-  const node *where;    /**< FORALL; may be NULL */
+  const char *name;      /**< of the variable, or the label */
+  uint32_t slot;         /**< LET, FORALL */
+  const node *value;     /**< LET, ASSERT; the source of FORALL */
+  const node *where;     /**< FORALL; may be NULL */
   const statement *body; /**< FORALL */
   uint64_t body_count;
 };
@@ -111,7 +111,6 @@ typedef struct type_constant {
 struct weft_postcondition {
   weft_arena *arena;
   const char *file;
-  const char *text; /**< the whole source */
   const char *name;
   const statement *statements;
   uint64_t statement_count;
@@ -141,9 +140,9 @@ typedef struct postcondition_parser {
   uint64_t alias_count, alias_capacity;
 } postcondition_parser;
 
-bool postcondition_parse_expression(postcondition_parser *p, const node **result);
+bool postcondition_parse_expression(postcondition_parser *p, node **result);
 /** The source of a quantifier: what may stand before `where`, `{` and `}`. */
-bool postcondition_parse_operand(postcondition_parser *p, const node **result);
+bool postcondition_parse_operand(postcondition_parser *p, node **result);
 /** A new slot for a name that is visible from here on. */
 bool postcondition_bind(postcondition_parser *p, const char *name, position at, bool global, uint32_t *slot);
 /** Plans the join of an EXISTS or NONE node where its condition allows one. */
