@@ -58,13 +58,12 @@ static bool read_signed(const char **text, char end, int64_t *value) {
 static bool read_layers(const char *text, lists *l) {
   l->layers = calloc((size_t)commas(text) + 1, sizeof *l->layers);
   if (!l->layers) return false;
-  while (l->layer_count <= commas(text)) {
+  for (;;) {
     int64_t width;
     if (!read_signed(&text, ',', &width) || width < 0) return false;
     l->layers[l->layer_count++] = (uint64_t)width;
     if (!*text) return text[-1] != ',';
   }
-  return false;
 }
 
 static bool read_requant(const char *text, lists *l) {
@@ -276,7 +275,7 @@ static int new_mlp(int argc, char **argv) {
       SHARED_OPTIONS(r),
       {0}};
   const weft_usage usage = {
-      .synopsis = "new mlp --layers N,N,... [options]",
+      .synopsis = "new mlp [options]",
       .about =
           "Writes a network of matrix products: logits = relu(x @ w1 + b1) @ w2 + b2 and so on, one section a layer.\n"
           "Datasets: x, w1, b1, w2, b2... bf16: weights and hidden layers Bf16, biases and result Fp32. int8: biases\n"
@@ -300,7 +299,7 @@ static int new_gemm(int argc, char **argv) {
       SHARED_OPTIONS(r),
       {0}};
   const weft_usage usage = {
-      .synopsis = "new gemm [--m N] [--k N] [--n N] [options]",
+      .synopsis = "new gemm [options]",
       .about = "Writes a matrix product C = A @ B, with a bias and an epilogue if wanted. Any extents, also 0 and 1.",
       .example = "weft new gemm --m 64 --k 96 --n 64 --dtype bf16 -o gemm.json",
       .options = options,
