@@ -10,7 +10,7 @@
 
 enum { PARTS_KEYS = 3 };
 #define TILES_MOST (UINT64_C(1) << 28)
-#define WORK_MOST (UINT64_C(1) << 30)
+#define WORK_MOST (UINT64_C(1) << 28)
 
 /* A store of a tensor, with what tells the parts of one result apart. */
 typedef struct store {
