@@ -81,6 +81,9 @@ static void compile_rule(compiler *c, type_rule *rule) {
   if (strncmp(c->at, "elem(", 5) == 0) {
     *rule = (type_rule){.kind = RULE_ELEMENT, .index = (uint32_t)variable(c->at[5])};
     c->at += 7;
+  } else if (strncmp(c->at, "param(", 6) == 0) {
+    *rule = (type_rule){.kind = RULE_PARAMETER, .index = (uint32_t)variable(c->at[6])};
+    c->at += 8;
   } else if (length == 1 && variable(*c->at) >= 0) {
     *rule = (type_rule){.kind = RULE_VARIABLE, .index = (uint32_t)variable(*c->at++)};
   } else {
@@ -212,7 +215,10 @@ static bool read_step(weft_mlir_parser *p, const format_step *step, reading *r, 
 static const weft_mlir_type *apply_rule(const type_rule *rule, const weft_mlir_type *const *types) {
   if (rule->kind == RULE_FIXED) return rule->fixed;
   const weft_mlir_type *type = types[rule->index];
-  return rule->kind == RULE_ELEMENT && type ? type->element : type;
+  if (!type || rule->kind == RULE_VARIABLE) return type;
+  if (rule->kind == RULE_ELEMENT) return type->element;
+  bool parameter = type->parameter_count && type->parameters[0]->kind == WEFT_MLIR_TYPE;
+  return parameter ? type->parameters[0]->as.type_value : NULL;
 }
 
 static const type_rule *rule_for(const type_rule *rules, uint32_t count, uint64_t index) {

@@ -65,7 +65,7 @@ typedef struct format_step {
   const char *property;
 } format_step;
 
-typedef enum type_rule_kind { RULE_VARIABLE, RULE_ELEMENT, RULE_FIXED } type_rule_kind;
+typedef enum type_rule_kind { RULE_VARIABLE, RULE_ELEMENT, RULE_PARAMETER, RULE_FIXED } type_rule_kind;
 
 typedef struct type_rule {
   type_rule_kind kind;

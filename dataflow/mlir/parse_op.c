@@ -43,6 +43,12 @@ bool weft_mlir_add_attribute(weft_mlir_parser *p, weft_mlir_state *state, const 
   return true;
 }
 
+bool weft_mlir_has_attribute(const weft_mlir_state *state, const char *name) {
+  for (uint64_t i = 0; i < state->attribute_count; i++)
+    if (strcmp(state->attributes[i].name, name) == 0) return true;
+  return false;
+}
+
 bool weft_mlir_parse_operand(weft_mlir_parser *p, weft_mlir_operand *operand) {
   if (p->token.kind != TOKEN_VALUE) return weft_mlir_fail(p, "expected a value such as %%0");
   if (!parser_value_name(p, &p->token, &operand->name)) return false;

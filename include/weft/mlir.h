@@ -338,7 +338,8 @@ typedef struct weft_mlir_state weft_mlir_state;
  * %N is one operand, %N... all operands from N on; T U V are types written in the text; `fn` is a functional type of
  * all operands and results; `same-or-fn` one type for all, or a functional type when they differ; ?word stands for a
  * unit property of that name written as the word (?exact=isExact when the property has another name); flags(name,prop)
- * is name<...>, kept in property prop; other words and punctuation stand for themselves. Type rules: T, elem(T), i1,
+ * is name<...>, kept in property prop; other words and punctuation stand for themselves. Type rules: T, elem(T), param(T) (the type parameter of a
+ * dialect type), i1,
  * index, none, i64;
  * `...` repeats the last of the operands or results. A rule without a bar leaves types to `fn`. */
 struct weft_mlir_op_spec {
@@ -494,6 +495,8 @@ bool weft_mlir_add_operand(weft_mlir_parser *parser, weft_mlir_state *state, wef
 bool weft_mlir_add_result(weft_mlir_parser *parser, weft_mlir_state *state, const weft_mlir_type *type);
 bool weft_mlir_add_attribute(weft_mlir_parser *parser, weft_mlir_state *state, const char *name,
                              const weft_mlir_attribute *value);
+/** Whether an attribute of this name was added or read before. */
+bool weft_mlir_has_attribute(const weft_mlir_state *state, const char *name);
 /** One %name [: type] [{attributes}]. */
 bool weft_mlir_parse_argument(weft_mlir_parser *parser, bool with_type, weft_mlir_argument *argument);
 /** { ... }: the op's next region. With arguments given, they are the entry block's and no label is expected. */
