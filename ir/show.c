@@ -168,6 +168,7 @@ static uint64_t merge_rows(site_row *rows, uint64_t count) {
 static void show_sites(const weft_program *p, weft_text *out, weft_arena *scratch) {
   uint64_t places = p->memory ? p->memory->buffer_at_count : 0;
   site_row *rows = WEFT_NEW_ARRAY(scratch, site_row, p->stage_count + places);
+  if (!rows) out->failed = true;
   if (!rows || !p->placement) return;
   uint64_t count = 0;
   for (uint64_t i = 0; i < p->stage_count; i++)
@@ -313,6 +314,7 @@ static void show_schedule(const weft_program *p, weft_text *out, weft_arena *scr
   if (!p->schedule) return;
   uint64_t programs = p->schedule->program_count;
   uint64_t *hashes = WEFT_NEW_ARRAY(scratch, uint64_t, programs);
+  if (!hashes) out->failed = true;
   if (!hashes) return;
   uint64_t ops = 0;
   for (uint64_t i = 0; i < programs; i++) {
