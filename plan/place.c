@@ -1,0 +1,568 @@
+/* place
+ * requires     a Tiled program
+ * establishes  one copy of each unit's stages a block, every stage on a site and an engine, one work item a block
+ * breaks       nothing; stage, buffer, edge and item ids are new, `origin` leads back
+ * source       spatial-ir seed, "Placement", "BlockPlan::site_block" */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** The part of a unit that one site does. */
+typedef struct block {
+  uint64_t row0, rows, col0, cols; /**< MATMUL: tiles of the item's result; ROWS: sub-block rows */
+  weft_work_item item;             /**< as in the new work list */
+  weft_pair coord;                 /**< of the item it is cut from: folded into the addresses */
+  weft_site site;
+  uint64_t index, count; /**< among the blocks of its unit */
+  uint64_t ibw;          /**< MATMUL */
+} block;
+
+typedef struct placer {
+  weft_program *program;
+  const weft_target *target;
+  weft_diag *diag;
+  weft_arena *scratch;
+  plan_units units;
+  uint64_t *edges_begin; /**< by unit */
+  uint32_t *edges;
+  uint32_t *buffer_map, *stage_map; /**< template id to the clone's, of the unit being cloned */
+  weft_stage *stages;
+  weft_buffer *buffers;
+  weft_edge *edge_items;
+  weft_work_item *items;
+  weft_site *item_sites;
+  weft_engine_slot *slots;
+  uint64_t stage_count, buffer_count, edge_count, item_count;
+  uint64_t stage_capacity, buffer_capacity, edge_capacity, item_capacity, slot_capacity, site_capacity;
+  bool failed;
+} placer;
+
+static void *copy_array(placer *p, const void *items, uint64_t count, size_t size) {
+  void *copy = weft_arena_array(p->program->arena, count, size);
+  if (!copy)
+    p->failed = true;
+  else if (count)
+    memcpy(copy, items, count * size);
+  return copy;
+}
+
+/* ---- addresses ---- */
+
+/** Folds the item's coordinates into the base and drops their steps. */
+static void fold_item(placer *p, weft_tile_addr *address, weft_pair coord) {
+  weft_step *steps = WEFT_NEW_ARRAY(p->program->arena, weft_step, address->step_count);
+  if (!steps) {
+    p->failed = true;
+    return;
+  }
+  address->base += coord.first * plan_step_of(address, WEFT_VAR_ITEM_Y);
+  address->base += coord.second * plan_step_of(address, WEFT_VAR_ITEM_X);
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < address->step_count; i++)
+    if (address->steps[i].var > WEFT_VAR_ITEM_X) steps[count++] = address->steps[i];
+  address->steps = steps;
+  address->step_count = count;
+}
+
+static void set_steps(placer *p, weft_tile_addr *address, weft_step first, weft_step second) {
+  weft_step *steps = WEFT_NEW_ARRAY(p->program->arena, weft_step, 2);
+  if (!steps) {
+    p->failed = true;
+    return;
+  }
+  steps[0] = first;
+  steps[1] = second;
+  address->steps = steps;
+  address->step_count = second.stride ? 2 : 1;
+}
+
+/** Block h x w of tiles, walked as one sub-block. */
+static void set_sub_block(placer *p, weft_access_pattern *pattern, uint64_t h, uint64_t w, uint64_t cols_t) {
+  pattern->block_h = h;
+  pattern->block_w = w;
+  pattern->stride_w = 1;
+  pattern->stride_h = cols_t;
+  set_steps(p, &pattern->origin, (weft_step){WEFT_VAR_SUB_H, h * cols_t}, (weft_step){WEFT_VAR_SUB_W, w});
+}
+
+/* ---- cutting the stages of a matmul unit ---- */
+
+static void cut_matmul_load(placer *p, const plan_unit *unit, const block *b, uint32_t id, weft_stage *stage) {
+  weft_access_pattern *pattern = &stage->load.pattern;
+  uint64_t cols_t = p->program->tensors[stage->load.tensor].tiles.cols_t;
+  weft_tile_addr *origin = &pattern->origin;
+  pattern->stride_w = 1;
+  pattern->stride_h = cols_t;
+  if (id == unit->load_a) {
+    origin->base += b->row0 * cols_t;
+    pattern->block_h = b->rows;
+    pattern->block_w = b->ibw;
+    set_steps(p, origin, (weft_step){WEFT_VAR_K_BLOCK, b->ibw}, (weft_step){0, 0});
+    stage->load.num_blocks = unit->k_tiles / b->ibw;
+  } else if (id == unit->load_b) {
+    origin->base += b->col0;
+    pattern->block_h = b->ibw;
+    pattern->block_w = b->cols;
+    set_steps(p, origin, (weft_step){WEFT_VAR_K_BLOCK, b->ibw * cols_t}, (weft_step){0, 0});
+    stage->load.num_blocks = unit->k_tiles / b->ibw;
+  } else if (plan_step_of(origin, WEFT_VAR_SUB_H) || plan_step_of(origin, WEFT_VAR_SUB_W) ||
+             pattern->block_w != unit->cols) {
+    origin->base += b->row0 * cols_t + b->col0;
+    set_sub_block(p, pattern, b->rows, b->cols, cols_t);
+  } else {
+    bool whole_rows = pattern->block_h == unit->rows && unit->rows > 1;
+    origin->base += (whole_rows ? b->row0 * cols_t : 0) + b->col0;
+    if (whole_rows) pattern->block_h = b->rows;
+    pattern->block_w = b->cols;
+  }
+}
+
+static const weft_elem_access *identity_map(placer *p, uint64_t width) {
+  weft_elem_access *map = WEFT_NEW(p->program->arena, weft_elem_access);
+  weft_term *terms = WEFT_NEW_ARRAY(p->program->arena, weft_term, 2);
+  if (!map || !terms) {
+    p->failed = true;
+    return NULL;
+  }
+  terms[0] = (weft_term){WEFT_VAR_GEN_ROW, (int64_t)width};
+  terms[1] = (weft_term){WEFT_VAR_GEN_COL, 1};
+  *map = (weft_elem_access){.terms = terms, .term_count = 2};
+  return map;
+}
+
+/** A pointwise Generic over a page of `tiles` tiles. */
+static void widen_generic(placer *p, weft_generic *generic, uint64_t tiles) {
+  uint64_t width = tiles * p->program->tile_cols;
+  weft_iter *iters = copy_array(p, generic->iters, 2, sizeof *iters);
+  weft_elem_access *ins = WEFT_NEW_ARRAY(p->program->arena, weft_elem_access, generic->in_count);
+  const weft_elem_access *map = identity_map(p, width);
+  if (!iters || !ins || !map) {
+    p->failed = true;
+    return;
+  }
+  iters[1].extent = width;
+  for (uint64_t i = 0; i < generic->in_count; i++) ins[i] = *map;
+  generic->iters = iters;
+  generic->ins = ins;
+  generic->out = *map;
+}
+
+static void cut_matmul_compute(placer *p, const plan_unit *unit, const block *b, weft_stage *stage) {
+  weft_compute_op *op = copy_array(p, stage->compute, 1, sizeof *op);
+  if (!op) return;
+  if (op->kind == WEFT_COMPUTE_MATMUL_TILES) {
+    op->matmul.block = (weft_block_shape){b->rows, b->cols, b->ibw};
+    op->matmul.sub_blocks = (weft_pair){1, 1};
+    op->matmul.num_blocks = unit->k_tiles / b->ibw;
+  } else if (op->kind == WEFT_COMPUTE_GENERIC) {
+    widen_generic(p, &op->generic, b->rows * b->cols);
+  }
+  stage->compute = op;
+}
+
+static void cut_matmul(placer *p, const plan_unit *unit, const block *b, uint32_t id, weft_stage *stage) {
+  if (stage->kind == WEFT_STAGE_LOAD) {
+    cut_matmul_load(p, unit, b, id, stage);
+  } else if (stage->kind == WEFT_STAGE_STORE) {
+    uint64_t cols_t = p->program->tensors[stage->store.tensor].tiles.cols_t;
+    stage->store.pattern.origin.base += b->row0 * cols_t + b->col0;
+    set_sub_block(p, &stage->store.pattern, b->rows, b->cols, cols_t);
+    stage->store.sub_blocks = (weft_pair){1, 1};
+  } else {
+    cut_matmul_compute(p, unit, b, stage);
+  }
+}
+
+static void cut_rows(const block *b, weft_stage *stage) {
+  weft_access_pattern *pattern = stage->kind == WEFT_STAGE_LOAD    ? &stage->load.pattern
+                                 : stage->kind == WEFT_STAGE_STORE ? &stage->store.pattern
+                                                                   : NULL;
+  if (pattern) pattern->origin.base += b->row0 * plan_step_of(&pattern->origin, WEFT_VAR_SUB_H);
+  if (stage->kind == WEFT_STAGE_STORE) stage->store.sub_blocks.first = b->rows;
+}
+
+/* ---- cloning a unit ---- */
+
+static uint32_t *map_ids(placer *p, const uint32_t *ids, uint64_t count, const uint32_t *map) {
+  uint32_t *mapped = WEFT_NEW_ARRAY(p->program->arena, uint32_t, count);
+  if (!mapped) p->failed = true;
+  for (uint64_t i = 0; mapped && i < count; i++) mapped[i] = map[ids[i]];
+  return mapped;
+}
+
+static const char *block_name(placer *p, const char *name, const block *b) {
+  if (b->count < 2) return name;
+  const char *text = weft_arena_printf(p->program->arena, "%s@%llu,%llu", name, (unsigned long long)b->item.coord.first,
+                                       (unsigned long long)b->item.coord.second);
+  if (!text) p->failed = true;
+  return text;
+}
+
+static bool is_operand(const weft_program *program, const plan_unit *unit, uint32_t buffer, uint32_t load) {
+  return program->stages[load].outs[0] == buffer && unit->kind == UNIT_MATMUL;
+}
+
+/** Tiles of a page once the matmul unit is cut. */
+static uint64_t matmul_page(const placer *p, const plan_unit *unit, const block *b, uint32_t id) {
+  const weft_program *program = p->program;
+  if (is_operand(program, unit, id, unit->load_a)) return b->rows * b->ibw;
+  if (is_operand(program, unit, id, unit->load_b)) return b->ibw * b->cols;
+  for (uint64_t i = 0; i < unit->stage_count; i++) {
+    const weft_stage *stage = &program->stages[unit->stages[i]];
+    if (stage->kind == WEFT_STAGE_COMPUTE && stage->compute->kind == WEFT_COMPUTE_BIAS && stage->compute->bias == id)
+      return b->cols;
+  }
+  return b->rows * b->cols;
+}
+
+static void clone_buffers(placer *p, const plan_unit *unit, const block *b) {
+  for (uint64_t i = 0; i < unit->buffer_count; i++) {
+    uint32_t id = unit->buffers[i];
+    if (!weft_arena_grow(p->scratch, &p->buffers, p->buffer_count, &p->buffer_capacity, sizeof *p->buffers)) {
+      p->failed = true;
+      return;
+    }
+    weft_buffer *buffer = &p->buffers[p->buffer_count];
+    *buffer = p->program->buffers[id];
+    buffer->id = (uint32_t)p->buffer_count;
+    buffer->name = block_name(p, buffer->name, b);
+    buffer->origin = id;
+    if (!unit->spread || !buffer->site.present) buffer->site = (weft_optional_site){true, b->site};
+    if (unit->kind == UNIT_MATMUL && b->rows && b->cols) buffer->page_tiles = matmul_page(p, unit, b, id);
+    p->buffer_map[id] = (uint32_t)p->buffer_count++;
+  }
+  for (uint64_t i = 0; i < unit->buffer_count; i++) {
+    weft_buffer *buffer = &p->buffers[p->buffer_map[unit->buffers[i]]];
+    if (buffer->alias_of != WEFT_NONE) buffer->alias_of = p->buffer_map[buffer->alias_of];
+  }
+}
+
+/** The buffers a stage names beside its ports. */
+static void map_inner_buffers(placer *p, weft_stage *stage) {
+  weft_access_pattern *pattern = stage->kind == WEFT_STAGE_LOAD    ? &stage->load.pattern
+                                 : stage->kind == WEFT_STAGE_STORE ? &stage->store.pattern
+                                                                   : NULL;
+  if (pattern && pattern->origin.indirect) {
+    weft_indirect_tile *indirect = copy_array(p, pattern->origin.indirect, 1, sizeof *indirect);
+    if (!indirect) return;
+    indirect->index = p->buffer_map[indirect->index];
+    pattern->origin.indirect = indirect;
+  }
+  if (stage->kind != WEFT_STAGE_COMPUTE) return;
+  weft_compute_kind kind = stage->compute->kind;
+  if (kind != WEFT_COMPUTE_BIAS && kind != WEFT_COMPUTE_MATMUL_TILES) return;
+  weft_compute_op *op = copy_array(p, stage->compute, 1, sizeof *op);
+  if (!op) return;
+  if (kind == WEFT_COMPUTE_BIAS)
+    op->bias = p->buffer_map[op->bias];
+  else if (op->matmul.interm != WEFT_NONE)
+    op->matmul.interm = p->buffer_map[op->matmul.interm];
+  stage->compute = op;
+}
+
+static weft_site site_of_stage(const placer *p, const plan_unit *unit, const block *b, const weft_stage *stage) {
+  if (!unit->spread) return b->site;
+  uint32_t port = stage->out_count ? stage->outs[0] : stage->in_count ? stage->ins[0] : WEFT_NONE;
+  return port == WEFT_NONE ? b->site : p->buffers[port].site.site;
+}
+
+static weft_engine_slot slot_of(const placer *p, const weft_stage *stage) {
+  weft_engine_slot slot = {.site = stage->site.site};
+  if (stage->role == WEFT_SITE_COMPUTE) {
+    slot.engine.compute = true;
+    return slot;
+  }
+  slot.engine.movement = stage->kind == WEFT_STAGE_STORE && p->target->movement_engines > 1 ? 1 : 0;
+  slot.has_noc = true;
+  slot.noc = slot.engine.movement;
+  return slot;
+}
+
+static void clone_stage(placer *p, const plan_unit *unit, const block *b, uint32_t id) {
+  if (!weft_arena_grow(p->scratch, &p->stages, p->stage_count, &p->stage_capacity, sizeof *p->stages) ||
+      !weft_arena_grow(p->scratch, &p->slots, p->stage_count, &p->slot_capacity, sizeof *p->slots)) {
+    p->failed = true;
+    return;
+  }
+  weft_stage stage = p->program->stages[id];
+  stage.id = (uint32_t)p->stage_count;
+  stage.name = block_name(p, stage.name, b);
+  stage.origin = id;
+  stage.item = b->item.id;
+  if (stage.kind == WEFT_STAGE_LOAD) fold_item(p, &stage.load.pattern.origin, b->coord);
+  if (stage.kind == WEFT_STAGE_STORE) fold_item(p, &stage.store.pattern.origin, b->coord);
+  if (unit->kind == UNIT_MATMUL && b->rows && b->cols) cut_matmul(p, unit, b, id, &stage);
+  if (unit->kind == UNIT_ROWS) cut_rows(b, &stage);
+  map_inner_buffers(p, &stage);
+  stage.ins = map_ids(p, stage.ins, stage.in_count, p->buffer_map);
+  stage.outs = map_ids(p, stage.outs, stage.out_count, p->buffer_map);
+  if (p->failed) return;
+  stage.site = (weft_optional_site){true, site_of_stage(p, unit, b, &stage)};
+  p->slots[p->stage_count] = slot_of(p, &stage);
+  p->stages[p->stage_count] = stage;
+  p->stage_map[id] = (uint32_t)p->stage_count++;
+}
+
+static void clone_edges(placer *p, uint64_t unit) {
+  for (uint64_t i = p->edges_begin[unit]; i < p->edges_begin[unit + 1]; i++) {
+    if (!weft_arena_grow(p->scratch, &p->edge_items, p->edge_count, &p->edge_capacity, sizeof *p->edge_items)) {
+      p->failed = true;
+      return;
+    }
+    weft_edge edge = p->program->edges[p->edges[i]];
+    edge.id = (uint32_t)p->edge_count;
+    edge.from = p->stage_map[edge.from];
+    edge.buffer = p->buffer_map[edge.buffer];
+    edge.to = map_ids(p, edge.to, edge.to_count, p->stage_map);
+    p->edge_items[p->edge_count++] = edge;
+  }
+}
+
+static void clone_unit(placer *p, uint64_t unit_index, block *b) {
+  const plan_unit *unit = &p->units.items[unit_index];
+  if (!weft_arena_grow(p->scratch, &p->items, p->item_count, &p->item_capacity, sizeof *p->items) ||
+      !weft_arena_grow(p->scratch, &p->item_sites, p->item_count, &p->site_capacity, sizeof *p->item_sites)) {
+    p->failed = true;
+    return;
+  }
+  b->item.id = (uint32_t)p->item_count;
+  p->items[p->item_count] = b->item;
+  p->item_sites[p->item_count++] = b->site;
+  clone_buffers(p, unit, b);
+  for (uint64_t i = 0; i < unit->stage_count && !p->failed; i++) clone_stage(p, unit, b, unit->stages[i]);
+  if (!p->failed) clone_edges(p, unit_index);
+}
+
+/* ---- cutting a unit into blocks ---- */
+
+static weft_site site_at(const placer *p, const plan_unit *unit, uint64_t row, uint64_t col) {
+  return (weft_site){(uint16_t)(col % p->target->mesh_cols), (uint16_t)(row % p->target->mesh_rows), unit->chip};
+}
+
+static weft_site site_by_index(const placer *p, const plan_unit *unit, uint64_t index) {
+  return site_at(p, unit, index / p->target->mesh_cols, index % p->target->mesh_cols);
+}
+
+static void place_matmul_item(placer *p, uint64_t u, const weft_work_item *item, const weft_block_plan *plan,
+                              bool alone) {
+  const plan_unit *unit = &p->units.items[u];
+  uint64_t rows = weft_min_u64(unit->rows, item->h_t), cols = weft_min_u64(unit->cols, item->w_t);
+  uint64_t down = weft_ceil_div(rows, plan->per_site_m), across = weft_ceil_div(cols, plan->per_site_n);
+  uint64_t ibw = plan_divisor(weft_max_u64(unit->k_tiles, 1), plan->block.ibw);
+  for (uint64_t i = 0; i < down && !p->failed; i++)
+    for (uint64_t j = 0; j < across && !p->failed; j++) {
+      block b = {.row0 = i * plan->per_site_m, .col0 = j * plan->per_site_n, .ibw = ibw, .coord = item->coord};
+      b.rows = weft_min_u64(plan->per_site_m, rows - b.row0);
+      b.cols = weft_min_u64(plan->per_site_n, cols - b.col0);
+      weft_pair coord = {item->coord.first * down + i, item->coord.second * across + j};
+      b.item = (weft_work_item){0, coord, item->row0_t + b.row0, item->col0_t + b.col0, b.rows, b.cols};
+      b.site = site_at(p, unit, coord.first, coord.second);
+      b.index = i * across + j;
+      b.count = alone ? down * across : 2;
+      clone_unit(p, u, &b);
+    }
+}
+
+static void place_rows_item(placer *p, uint64_t u, const weft_work_item *item, uint64_t per_site, uint64_t ordinal,
+                            bool alone) {
+  const plan_unit *unit = &p->units.items[u];
+  uint64_t block_h = weft_max_u64(1, p->program->stages[unit->store].store.pattern.block_h);
+  uint64_t rows = weft_min_u64(unit->rows, weft_ceil_div(item->h_t, block_h));
+  uint64_t count = alone ? weft_ceil_div(rows, per_site) : 1;
+  for (uint64_t i = 0; i < count && !p->failed; i++) {
+    block b = {.row0 = i * per_site, .cols = unit->cols, .coord = item->coord, .index = i, .count = alone ? count : 2};
+    b.rows = alone ? weft_min_u64(per_site, rows - b.row0) : rows;
+    b.item = *item;
+    if (alone) b.item.coord = (weft_pair){i, 0};
+    b.item.row0_t = item->row0_t + b.row0 * block_h;
+    b.item.h_t = weft_min_u64(b.rows * block_h, item->h_t - b.row0 * block_h);
+    b.site = site_by_index(p, unit, alone ? i : ordinal);
+    clone_unit(p, u, &b);
+  }
+}
+
+/** One copy of the unit as it is. */
+static void place_whole_item(placer *p, uint64_t u, const weft_work_item *item, uint64_t ordinal, bool alone) {
+  const plan_unit *unit = &p->units.items[u];
+  block b = {.item = *item, .coord = item->coord, .count = alone ? 1 : 2, .cols = unit->cols};
+  if (unit->kind == UNIT_ROWS) b.rows = item->h_t && item->w_t ? unit->rows : 0;
+  b.site = site_by_index(p, unit, ordinal);
+  clone_unit(p, u, &b);
+}
+
+/** Whether one of the units [begin, end) is a tile product. */
+static bool has_products(const placer *p, uint64_t begin, uint64_t end) {
+  for (uint64_t u = begin; u < end; u++)
+    if (p->units.items[u].kind == UNIT_MATMUL) return true;
+  return false;
+}
+
+static void place_unit(placer *p, uint64_t u, const weft_block_plan *plan, bool products) {
+  const weft_program *program = p->program;
+  const plan_unit *unit = &p->units.items[u];
+  weft_span items = plan_section_items(program, unit->section);
+  if (unit->item != WEFT_NONE) items = (weft_span){unit->item, (uint64_t)unit->item + 1};
+  static const weft_work_item nothing = {0};
+  if (items.begin == items.end) place_whole_item(p, u, &nothing, 0, true);
+  uint64_t sites = p->target->mesh_rows * p->target->mesh_cols;
+  bool alone = items.end - items.begin == 1;
+  for (uint64_t i = items.begin; i < items.end && !p->failed; i++) {
+    const weft_work_item *item = &program->work.items[i];
+    bool empty = !item->h_t || !item->w_t || !unit->rows || !unit->cols;
+    if (unit->kind == UNIT_FIXED || empty) {
+      place_whole_item(p, u, item, i - items.begin, alone);
+    } else if (unit->kind == UNIT_MATMUL) {
+      place_matmul_item(p, u, item, plan, alone);
+    } else {
+      uint64_t per_site = products ? weft_max_u64(1, weft_ceil_div(unit->rows, sites)) : plan->per_site_m;
+      place_rows_item(p, u, item, per_site, i - items.begin, alone);
+    }
+  }
+}
+
+/* ---- the program ---- */
+
+/** Edges by the unit of the stage they start at. */
+static bool sort_edges(placer *p) {
+  const weft_program *program = p->program;
+  p->edges_begin = WEFT_NEW_ARRAY(p->scratch, uint64_t, p->units.count + 2);
+  p->edges = WEFT_NEW_ARRAY(p->scratch, uint32_t, program->edge_count + 1);
+  if (!p->edges_begin || !p->edges) return false;
+  uint64_t *at = p->edges_begin;
+  for (uint64_t e = 0; e < program->edge_count; e++) {
+    uint64_t unit = p->units.unit_of_stage[program->edges[e].from];
+    if (unit + 2 < p->units.count + 2) at[unit + 2]++;
+  }
+  for (uint64_t u = 2; u < p->units.count + 2; u++) at[u] += at[u - 1];
+  for (uint64_t e = 0; e < program->edge_count; e++)
+    p->edges[at[p->units.unit_of_stage[program->edges[e].from] + 1]++] = (uint32_t)e;
+  return true;
+}
+
+static bool clone_sections(placer *p, weft_section *sections) {
+  const weft_program *program = p->program;
+  uint64_t u = 0;
+  for (uint64_t k = 0; k < plan_section_count(program) && !p->failed; k++) {
+    weft_section *section = program->section_count ? &sections[k] : NULL;
+    weft_span stages = {p->stage_count, 0}, buffers = {p->buffer_count, 0}, edges = {p->edge_count, 0},
+              items = {p->item_count, 0};
+    const weft_block_plan *plan = plan_of_section(program, k);
+    uint64_t begin = u;
+    while (u < p->units.count && p->units.items[u].section == k) u++;
+    bool products = has_products(p, begin, u);
+    for (uint64_t i = begin; i < u && !p->failed; i++) place_unit(p, i, plan, products);
+    stages.end = p->stage_count;
+    buffers.end = p->buffer_count;
+    edges.end = p->edge_count;
+    items.end = p->item_count;
+    if (!section) continue;
+    section->stages = stages;
+    section->buffers = buffers;
+    section->edges = edges;
+    section->items = items;
+  }
+  return !p->failed;
+}
+
+static int compare_sites(const void *a, const void *b) {
+  const weft_site *s = a, *t = b;
+  if (s->chip != t->chip) return s->chip < t->chip ? -1 : 1;
+  if (s->y != t->y) return s->y < t->y ? -1 : 1;
+  return s->x != t->x ? (s->x < t->x ? -1 : 1) : 0;
+}
+
+typedef struct item_at {
+  weft_site site;
+  uint32_t item;
+} item_at;
+
+static int compare_items(const void *a, const void *b) {
+  const item_at *s = a, *t = b;
+  int order = compare_sites(&s->site, &t->site);
+  return order ? order : s->item < t->item ? -1 : s->item > t->item;
+}
+
+static bool list_items(placer *p, weft_placement *placement) {
+  weft_arena *arena = p->program->arena;
+  item_at *sorted = WEFT_NEW_ARRAY(p->scratch, item_at, p->item_count + 1);
+  weft_site_items *sites = WEFT_NEW_ARRAY(arena, weft_site_items, p->item_count);
+  uint32_t *items = WEFT_NEW_ARRAY(arena, uint32_t, p->item_count);
+  if (!sorted || !sites || !items) return false;
+  for (uint64_t i = 0; i < p->item_count; i++) sorted[i] = (item_at){p->item_sites[i], (uint32_t)i};
+  qsort(sorted, p->item_count, sizeof *sorted, compare_items);
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < p->item_count; i++) {
+    if (i == 0 || !weft_site_equal(sorted[i - 1].site, sorted[i].site))
+      sites[count++] = (weft_site_items){sorted[i].site, items + i, 0};
+    sites[count - 1].item_count++;
+    items[i] = sorted[i].item;
+  }
+  placement->items_of_site = sites;
+  placement->items_of_site_count = count;
+  return true;
+}
+
+static bool make_placement(placer *p) {
+  weft_program *program = p->program;
+  weft_placement *placement = WEFT_NEW(program->arena, weft_placement);
+  weft_site *site_of = WEFT_NEW_ARRAY(program->arena, weft_site, p->stage_count);
+  if (!placement || !site_of || !list_items(p, placement)) return false;
+  for (uint64_t s = 0; s < p->stage_count; s++) site_of[s] = p->stages[s].site.site;
+  placement->mesh_cols = p->target->mesh_cols;
+  placement->mesh_rows = p->target->mesh_rows;
+  placement->site_of = site_of;
+  placement->engine_of = copy_array(p, p->slots, p->stage_count, sizeof *p->slots);
+  placement->site_of_count = placement->engine_of_count = p->stage_count;
+  program->placement = placement;
+  return true;
+}
+
+/** A State's blocks are counted by its items. */
+static void recount_state_grid(weft_program *program) {
+  uint64_t last = plan_section_count(program) - 1;
+  weft_span stages = plan_section_stages(program, last), items = plan_section_items(program, last);
+  if (program->section_count && program->sections[last].output != WEFT_NONE &&
+      program->tensors[program->sections[last].output].role != WEFT_ROLE_STATE)
+    return;
+  for (uint64_t s = stages.begin; s < stages.end; s++) {
+    const weft_stage *stage = &program->stages[s];
+    if (stage->kind != WEFT_STAGE_STORE) continue;
+    weft_tensor_role role = program->tensors[stage->store.tensor].role;
+    if (role == WEFT_ROLE_OUTPUT && !program->section_count) return;
+    if (role == WEFT_ROLE_STATE) program->work.plan.grid = (weft_pair){1, items.end - items.begin};
+  }
+}
+
+static weft_status replace(placer *p, weft_section *sections) {
+  weft_program *program = p->program;
+  if (!make_placement(p)) return weft_error_memory(p->diag);
+  program->stages = copy_array(p, p->stages, p->stage_count, sizeof *p->stages);
+  program->buffers = copy_array(p, p->buffers, p->buffer_count, sizeof *p->buffers);
+  program->edges = copy_array(p, p->edge_items, p->edge_count, sizeof *p->edge_items);
+  program->work.items = copy_array(p, p->items, p->item_count, sizeof *p->items);
+  program->stage_count = p->stage_count;
+  program->buffer_count = p->buffer_count;
+  program->edge_count = p->edge_count;
+  program->work.item_count = p->item_count;
+  if (program->section_count) program->sections = sections;
+  if (p->failed) return weft_error_memory(p->diag);
+  recount_state_grid(program);
+  return WEFT_OK;
+}
+
+weft_status weft_pass_place(weft_program *program, const weft_target *target, const weft_options *options,
+                            weft_diag *diag) {
+  (void)options;
+  placer p = {.program = program, .target = target, .diag = diag, .scratch = weft_arena_new()};
+  if (!p.scratch) return weft_error_memory(diag);
+  weft_status status = plan_units_find(program, p.scratch, &p.units, diag);
+  weft_section *sections = copy_array(&p, program->sections, program->section_count, sizeof *sections);
+  p.buffer_map = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->buffer_count + 1);
+  p.stage_map = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->stage_count + 1);
+  if (!status && (!sections || !p.buffer_map || !p.stage_map || !sort_edges(&p))) status = weft_error_memory(diag);
+  if (!status && !clone_sections(&p, sections)) status = weft_error_memory(diag);
+  if (!status) status = replace(&p, sections);
+  weft_arena_free(p.scratch);
+  return status;
+}

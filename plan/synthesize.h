@@ -1,0 +1,39 @@
+/* Private to synthesize_handshakes: op lists, engines, and the ops of one unit. */
+#ifndef WEFT_PLAN_SYNTHESIZE_H
+#define WEFT_PLAN_SYNTHESIZE_H
+
+#include "internal.h"
+
+typedef struct op_list {
+  weft_op *ops;
+  uint64_t count, capacity;
+} op_list;
+
+typedef struct synthesizer {
+  weft_program *program;
+  const weft_target *target;
+  weft_diag *diag;
+  weft_arena *arena, *scratch;
+  plan_units units;
+  plan_ports *ports;
+  const uint8_t *levels;
+  plan_engines engines;
+  op_list *ops;   /**< by engine */
+  uint64_t *tags; /**< by engine: index of the stage that the next rendezvous is tagged with */
+  bool *done;     /**< by stage: emitted with another one */
+  bool failed;    /**< without memory */
+} synthesizer;
+
+/** Appends an op; never NULL (without memory it is one that goes nowhere, and `failed` is set). */
+weft_op *synth_add(synthesizer *s, op_list *list, uint32_t stage, weft_choreo_kind kind);
+/** Reserve, Push, Wait or Pop of one page. */
+void synth_page(synthesizer *s, op_list *list, uint32_t stage, weft_choreo_kind kind, uint32_t buffer);
+/** A loop over `body`; nothing when the body is empty. */
+void synth_loop(synthesizer *s, op_list *list, uint32_t stage, uint32_t var, uint64_t count, const op_list *body);
+/** The loop over K blocks: to the program's trip when it has one, no loop at all for a single block. */
+void synth_k_loop(synthesizer *s, op_list *list, uint32_t stage, uint64_t count, const op_list *body);
+
+/** The ops of one placed unit, appended to its engines. */
+weft_status synth_unit(synthesizer *s, const plan_unit *unit);
+
+#endif

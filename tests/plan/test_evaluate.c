@@ -1,0 +1,312 @@
+/* The evaluator against plain loops, which share nothing with it but the elements' formats. */
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+/** A fold of one element by the definition in docs/arithmetic.md, written out again. */
+static float plain_dot(const weft_array_set *in, const char *a, const char *b, uint64_t r, uint64_t c, uint64_t k) {
+  float sum = 0.0f;
+  for (uint64_t i = 0; i < k; i++) sum = fmaf(real_at(in, a, r, i), real_at(in, b, i, c), sum);
+  return sum;
+}
+
+/** Keeps a program's integers where its narrow results hold them. */
+static void shrink(weft_program *program) {
+  for (uint64_t t = 0; t < program->tensor_count; t++)
+    if (program->tensors[t].dtype == WEFT_INT8 && program->tensors[t].has_range)
+      program->tensors[t].range = (weft_range){-20, 20};
+}
+
+static void run_case(const char *name, const char *target, weft_array_set *in, weft_array_set *out) {
+  weft_program *program = read_case(name);
+  shrink(program);
+  make_inputs(program, 7, in);
+  if (target) plan_for(program, target, NULL);
+  evaluate(program, in, out);
+  weft_program_free(program);
+}
+
+static void check_gemm(const char *name, const char *target, uint64_t m, uint64_t k, uint64_t n, bool pattern) {
+  weft_array_set in = {0}, out = {0};
+  run_case(name, target, &in, &out);
+  if (pattern) { /* the program fills A itself: p mod 7 - 3 */
+    uint64_t extents[] = {m, k};
+    const weft_array *b = weft_array_set_find(&in, "B");
+    weft_format dtype = b->dtype;
+    weft_array *a = weft_array_set_add(&in, "A", dtype, 2, extents);
+    for (uint64_t p = 0; p < m * k; p++) weft_store_f32(dtype, a->data, p, (float)((int)(p % 7) - 3));
+  }
+  for (uint64_t r = 0; r < m; r++)
+    for (uint64_t c = 0; c < n; c++) {
+      float want = plain_dot(&in, "A", "B", r, c, k);
+      weft_format dtype = weft_array_set_find(&out, "C")->dtype;
+      uint8_t rounded[4];
+      weft_store_f32(dtype, rounded, 0, want);
+      float got = real_at(&out, "C", r, c);
+      if (weft_load_f32(dtype, rounded, 0) != got)
+        print_error("%s: C[%d, %d] is %g, not %g\n", name, (int)r, (int)c, (double)got, (double)want);
+      assert_true(weft_load_f32(dtype, rounded, 0) == got);
+    }
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+}
+
+static void test_gemm(void **state) {
+  (void)state;
+  check_gemm("scheduled-gemm-1site", NULL, 64, 128, 64, false);
+  check_gemm("scheduled-gemm-spill", NULL, 64, 128, 128, false);
+  check_gemm("scheduled-gemm-2x2-multicast", NULL, 128, 96, 128, false);
+  check_gemm("scheduled-row-multicast", NULL, 32, 96, 64, false);
+  check_gemm("placed-gemm-1site", "cpu", 64, 96, 64, false);
+  check_gemm("template-gemm", "cpu", 64, 96, 64, true);
+  check_gemm("template-gemm-ragged", "cpu", 33, 65, 40, true);
+  check_gemm("tiled-gemm", "cpu", 64, 96, 64, true);
+}
+
+/** x * w + bias, relu, requant, in plain integers. */
+static void check_int8(const char *name, const char *target, uint64_t m, uint64_t k, uint64_t n) {
+  weft_array_set in = {0}, out = {0};
+  run_case(name, target, &in, &out);
+  for (uint64_t r = 0; r < m; r++)
+    for (uint64_t c = 0; c < n; c++) {
+      int64_t sum = (int64_t)(c % 1000) - 500;
+      for (uint64_t i = 0; i < k; i++) sum += whole_at(&in, "x", r, i) * whole_at(&in, "w", i, c);
+      if (sum < 0) sum = 0;
+      int64_t want = (int64_t)floor((double)sum * 1431655766.0 / 1099511627776.0);
+      assert_int_equal(want, whole_at(&out, "y", r, c));
+    }
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+}
+
+static void test_int8_epilogue(void **state) {
+  (void)state;
+  check_int8("scheduled-int8-epilogue", NULL, 32, 64, 64);
+  check_int8("template-int8-epilogue", "cpu", 64, 96, 64);
+}
+
+static void check_elementwise(const char *name, const char *target, uint64_t rows, uint64_t cols) {
+  weft_array_set in = {0}, out = {0};
+  run_case(name, target, &in, &out);
+  for (uint64_t r = 0; r < rows; r++)
+    for (uint64_t c = 0; c < cols; c++) {
+      float scaled = real_at(&in, "x", r, c) * 2.5f;
+      float want = scaled + real_at(&in, "z", r, c);
+      assert_true(want == real_at(&out, "y", r, c));
+    }
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+}
+
+static void test_elementwise(void **state) {
+  (void)state;
+  check_elementwise("scheduled-elementwise-2sites", NULL, 128, 96);
+  check_elementwise("template-elementwise", "cpu", 64, 96);
+  check_elementwise("tiled-elementwise", "cpu", 64, 96);
+  check_elementwise("template-elementwise-zero-rows", "cpu", 0, 64);
+}
+
+static void check_softmax(const char *name, const char *target, uint64_t rows, uint64_t cols) {
+  weft_array_set in = {0}, out = {0};
+  run_case(name, target, &in, &out);
+  for (uint64_t r = 0; r < rows; r++) {
+    double greatest = -INFINITY, sum = 0;
+    for (uint64_t c = 0; c < cols; c++) greatest = fmax(greatest, (double)real_at(&in, "logits", r, c));
+    for (uint64_t c = 0; c < cols; c++) sum += exp((double)real_at(&in, "logits", r, c) - greatest);
+    for (uint64_t c = 0; c < cols; c++) {
+      double want = exp((double)real_at(&in, "logits", r, c) - greatest) / sum;
+      assert_true(fabs(want - (double)real_at(&out, "probs", r, c)) < 2e-6 * want + 1e-9);
+    }
+  }
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+}
+
+static void test_softmax(void **state) {
+  (void)state;
+  check_softmax("scheduled-softmax", NULL, 96, 64);
+  check_softmax("template-softmax", "cpu", 64, 128);
+}
+
+static void check_scalar(const char *name, const char *target, uint64_t rows, uint64_t cols) {
+  weft_array_set in = {0}, out = {0};
+  run_case(name, target, &in, &out);
+  for (uint64_t r = 0; r < rows; r++)
+    for (uint64_t c = 0; c < cols; c++) {
+      int64_t difference = whole_at(&in, "x", r, c) - whole_at(&in, "z", r, c);
+      assert_int_equal(llabs(difference), whole_at(&out, "y", r, c));
+    }
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+}
+
+static void test_scalar(void **state) {
+  (void)state;
+  check_scalar("scheduled-scalar", NULL, 64, 32);
+  check_scalar("template-scalar", "cpu", 64, 64);
+}
+
+static void test_items(void **state) {
+  (void)state;
+  weft_array_set in = {0}, out = {0};
+  run_case("scheduled-items", NULL, &in, &out);
+  for (uint64_t r = 0; r < 96; r++)
+    for (uint64_t c = 0; c < 64; c++) assert_true(fmaxf(real_at(&in, "x", r, c), 0.0f) == real_at(&out, "y", r, c));
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+}
+
+/** The greatest of each row of the first blocks, in column 0 of y. */
+static void check_fold(const char *name, uint64_t position, uint64_t cols) {
+  weft_program *program = read_case(name);
+  weft_array_set in = {0}, out = {0};
+  make_inputs(program, 3, &in);
+  weft_array *pos = weft_array_set_find(&in, "pos");
+  if (pos) ((int32_t *)pos->data)[0] = (int32_t)position;
+  evaluate(program, &in, &out);
+  for (uint64_t r = 0; r < 32; r++) {
+    float greatest = -INFINITY;
+    for (uint64_t c = 0; c < cols; c++) greatest = fmaxf(greatest, real_at(&in, "x", r, c));
+    assert_true(greatest == real_at(&out, "y", r, 0));
+  }
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+  weft_program_free(program);
+}
+
+static void test_folds(void **state) {
+  (void)state;
+  check_fold("scheduled-carry-fold", 0, 256);
+  for (uint64_t position = 0; position < 256; position += 15)
+    check_fold("scheduled-trip-fold", position, (position + 32) / 32 * 32);
+}
+
+static void test_trip_is_refused_out_of_range(void **state) {
+  (void)state;
+  weft_program *program = read_case("scheduled-trip-fold");
+  weft_array_set in = {0}, out = {0};
+  make_inputs(program, 3, &in);
+  ((int32_t *)weft_array_set_find(&in, "pos")->data)[0] = 256;
+  weft_diag *diag = weft_diag_new();
+  assert_int_equal(run_program(program, &in, false, 0, &out, diag), WEFT_INVALID);
+  assert_holds(first_message(diag), "element 0 of `pos` is 256");
+  weft_diag_free(diag);
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+  weft_program_free(program);
+}
+
+static void test_gather(void **state) {
+  (void)state;
+  weft_program *program = read_case("scheduled-gather");
+  for (int32_t token = 0; token < 1000; token += 37) {
+    weft_array_set in = {0}, out = {0};
+    make_inputs(program, 5, &in);
+    ((int32_t *)weft_array_set_find(&in, "token")->data)[0] = token;
+    evaluate(program, &in, &out);
+    for (uint64_t r = 0; r < 32; r += 31)
+      for (uint64_t c = 0; c < 64; c++)
+        assert_true(real_at(&in, "table", (uint64_t)token, c) == real_at(&out, "row", r, c));
+    weft_array_set_free(&in);
+    weft_array_set_free(&out);
+  }
+  weft_array_set in = {0}, out = {0};
+  make_inputs(program, 5, &in);
+  ((int32_t *)weft_array_set_find(&in, "token")->data)[0] = 1000;
+  weft_diag *diag = weft_diag_new();
+  assert_int_equal(run_program(program, &in, false, 0, &out, diag), WEFT_INVALID);
+  assert_holds(first_message(diag), "ReadTiles of stage `gather`: the index 1000 is outside 0 to 999");
+  weft_diag_free(diag);
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+  weft_program_free(program);
+}
+
+/** One row of the cache is replaced; all others keep their values. */
+static void test_scatter(void **state) {
+  (void)state;
+  weft_program *program = read_case("scheduled-state-scatter");
+  for (int32_t position = 0; position < 256; position += 51) {
+    weft_array_set in = {0}, out = {0};
+    make_inputs(program, 9, &in);
+    ((int32_t *)weft_array_set_find(&in, "pos")->data)[0] = position;
+    evaluate(program, &in, &out);
+    for (uint64_t r = 0; r < 256; r++)
+      for (uint64_t c = 0; c < 64; c++) {
+        float want = r == (uint64_t)position ? fmaxf(real_at(&in, "x", 0, c), 0.0f) : real_at(&in, "cache", r, c);
+        assert_true(want == real_at(&out, "cache", r, c));
+      }
+    weft_array_set_free(&in);
+    weft_array_set_free(&out);
+  }
+  weft_program_free(program);
+}
+
+/** Every scheduled case runs to its end, with the same bits under random interleavings. */
+static void test_interleavings(void **state) {
+  (void)state;
+  static const char *const names[] = {"allreduce-2chips",
+                                      "carry-fold",
+                                      "chain",
+                                      "chain-shared-phase",
+                                      "deep-loops",
+                                      "elementwise-2sites",
+                                      "gather",
+                                      "gemm-1site",
+                                      "gemm-2x2-multicast",
+                                      "gemm-int64-spill",
+                                      "gemm-pack-accumulate",
+                                      "gemm-spill",
+                                      "int8-epilogue",
+                                      "items",
+                                      "row-multicast",
+                                      "scalar",
+                                      "softmax",
+                                      "state-append",
+                                      "state-scatter",
+                                      "state-two-sections",
+                                      "store-parts",
+                                      "trip-fold",
+                                      "two-sections",
+                                      "sections-multicast",
+                                      "gemm-4x4"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "scheduled-%s", names[i]);
+    weft_program *program = read_case(name);
+    weft_array_set in = {0}, first = {0};
+    shrink(program);
+    make_inputs(program, 11, &in);
+    weft_array *pos = weft_array_set_find(&in, "pos");
+    if (pos) ((int32_t *)pos->data)[0] = 77;
+    evaluate(program, &in, &first);
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+      weft_array_set other = {0};
+      weft_diag *diag = weft_diag_new();
+      weft_status status = run_program(program, &in, true, seed, &other, diag);
+      if (status) print_error("%s, seed %llu: %s\n", name, (unsigned long long)seed, first_message(diag));
+      assert_int_equal(status, WEFT_OK);
+      assert_same_sets(&first, &other);
+      weft_diag_free(diag);
+      weft_array_set_free(&other);
+    }
+    weft_array_set_free(&in);
+    weft_array_set_free(&first);
+    weft_program_free(program);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_gemm),          cmocka_unit_test(test_int8_epilogue),
+      cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_scalar),        cmocka_unit_test(test_items),
+      cmocka_unit_test(test_folds),         cmocka_unit_test(test_trip_is_refused_out_of_range),
+      cmocka_unit_test(test_gather),        cmocka_unit_test(test_scatter),
+      cmocka_unit_test(test_interleavings),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
