@@ -28,30 +28,31 @@ bool evaluation_step(evaluation *e, position at, uint64_t amount) {
                                                        "more than %" PRIu64 " steps of evaluation", e->step_limit);
 }
 
-bool need_kind(evaluation *e, position at, const value *v, uint8_t kind) {
+bool evaluation_need(evaluation *e, position at, const value *v, uint8_t kind) {
   return v->kind == kind ||
          evaluation_fault(e, at, v->kind == VALUE_MAYBE_OP ? "ask first whether it `matches some($name)`" : NULL,
-                          "%s is needed here, and this is %s", value_kind_name(kind), value_kind_name(v->kind));
+                          "%s is needed here, and this is %s", evaluation_kind_name(kind),
+                          evaluation_kind_name(v->kind));
 }
 
 static value truth(bool holds) { return (value){.kind = VALUE_BOOL, .truth = holds}; }
 
-bool evaluate_truth(evaluation *e, const node *n, bool *result) {
+bool evaluation_truth(evaluation *e, const node *n, bool *result) {
   value v;
-  if (!evaluate(e, n, &v) || !need_kind(e, n->at, &v, VALUE_BOOL)) return false;
+  if (!evaluation_value(e, n, &v) || !evaluation_need(e, n->at, &v, VALUE_BOOL)) return false;
   *result = v.truth;
   return true;
 }
 
-bool evaluate_elements(evaluation *e, const node *n, value *result) {
-  if (!evaluate(e, n, result)) return false;
+bool evaluation_elements(evaluation *e, const node *n, value *result) {
+  if (!evaluation_value(e, n, result)) return false;
   return result->kind == VALUE_SEQUENCE || result->kind == VALUE_SET ||
-         evaluation_fault(e, n->at, NULL, "%s has no elements", value_kind_name(result->kind));
+         evaluation_fault(e, n->at, NULL, "%s has no elements", evaluation_kind_name(result->kind));
 }
 
 static bool evaluate_integer(evaluation *e, const node *n, int64_t *result) {
   value v;
-  if (!evaluate(e, n, &v) || !need_kind(e, n->at, &v, VALUE_INTEGER)) return false;
+  if (!evaluation_value(e, n, &v) || !evaluation_need(e, n->at, &v, VALUE_INTEGER)) return false;
   *result = v.as.integer;
   return true;
 }
@@ -66,10 +67,10 @@ static bool integer(value *result, int64_t number) {
 static bool evaluate_sum(evaluation *e, const node *n, value *result) {
   value elements;
   int64_t total = 0;
-  if (!evaluate_elements(e, n->parts[0], &elements) || !evaluation_step(e, n->at, elements.count)) return false;
+  if (!evaluation_elements(e, n->parts[0], &elements) || !evaluation_step(e, n->at, elements.count)) return false;
   for (uint64_t i = 0; i < elements.count; i++) {
-    value one = value_at(&elements, i);
-    if (!need_kind(e, n->at, &one, VALUE_INTEGER)) return false;
+    value one = evaluation_at(&elements, i);
+    if (!evaluation_need(e, n->at, &one, VALUE_INTEGER)) return false;
     if (__builtin_add_overflow(total, one.as.integer, &total))
       return evaluation_fault(e, n->at, NULL, "the sum does not fit in 64 bits");
   }
@@ -89,11 +90,11 @@ static bool evaluate_arithmetic(evaluation *e, const node *n, value *result) {
 static bool evaluate_index(evaluation *e, const node *n, value *result) {
   value elements;
   int64_t index;
-  if (!evaluate_elements(e, n->parts[0], &elements) || !evaluate_integer(e, n->parts[1], &index)) return false;
+  if (!evaluation_elements(e, n->parts[0], &elements) || !evaluate_integer(e, n->parts[1], &index)) return false;
   if (index < 0 || (uint64_t)index >= elements.count)
     return evaluation_fault(e, n->at, NULL, "index %" PRId64 " is out of range: there are %" PRIu64, index,
                             elements.count);
-  *result = value_at(&elements, (uint64_t)index);
+  *result = evaluation_at(&elements, (uint64_t)index);
   return true;
 }
 
@@ -110,7 +111,7 @@ static const void *element_address(const value *sequence, uint64_t index) {
 static bool evaluate_drop(evaluation *e, const node *n, value *result) {
   value elements;
   int64_t dropped;
-  if (!evaluate_elements(e, n->parts[0], &elements) || !need_kind(e, n->at, &elements, VALUE_SEQUENCE) ||
+  if (!evaluation_elements(e, n->parts[0], &elements) || !evaluation_need(e, n->at, &elements, VALUE_SEQUENCE) ||
       !evaluate_integer(e, n->parts[1], &dropped))
     return false;
   if (dropped < 0 || (uint64_t)dropped > elements.count)
@@ -132,11 +133,12 @@ static bool comparable(const value *a, const value *b) {
 static bool compare(evaluation *e, const node *n, const value *a, const value *b, bool *result) {
   if (n->kind == NODE_EQUAL || n->kind == NODE_UNEQUAL) {
     if (!comparable(a, b))
-      return evaluation_fault(e, n->at, NULL, "%s cannot equal %s", value_kind_name(a->kind), value_kind_name(b->kind));
-    *result = value_equal(a, b) == (n->kind == NODE_EQUAL);
+      return evaluation_fault(e, n->at, NULL, "%s cannot equal %s", evaluation_kind_name(a->kind),
+                              evaluation_kind_name(b->kind));
+    *result = evaluation_equal(a, b) == (n->kind == NODE_EQUAL);
     return true;
   }
-  if (!need_kind(e, n->at, a, VALUE_INTEGER) || !need_kind(e, n->at, b, VALUE_INTEGER)) return false;
+  if (!evaluation_need(e, n->at, a, VALUE_INTEGER) || !evaluation_need(e, n->at, b, VALUE_INTEGER)) return false;
   int64_t x = a->as.integer, y = b->as.integer;
   *result = n->kind == NODE_LESS ? x < y : n->kind == NODE_AT_MOST ? x <= y : n->kind == NODE_GREATER ? x > y : x >= y;
   return true;
@@ -145,14 +147,14 @@ static bool compare(evaluation *e, const node *n, const value *a, const value *b
 static bool evaluate_comparison(evaluation *e, const node *n, value *result) {
   value a, b;
   bool holds;
-  if (!evaluate(e, n->parts[0], &a) || !evaluate(e, n->parts[1], &b)) return false;
+  if (!evaluation_value(e, n->parts[0], &a) || !evaluation_value(e, n->parts[1], &b)) return false;
   if (n->kind == NODE_IN) {
     if (b.kind != VALUE_SEQUENCE && b.kind != VALUE_SET)
-      return evaluation_fault(e, n->parts[1]->at, NULL, "%s has no elements", value_kind_name(b.kind));
+      return evaluation_fault(e, n->parts[1]->at, NULL, "%s has no elements", evaluation_kind_name(b.kind));
     if (!evaluation_step(e, n->at, b.kind == VALUE_SEQUENCE ? b.count : 1)) return false;
-    holds = value_in(&b, &a);
+    holds = evaluation_in(&b, &a);
   } else if (n->kind == NODE_CONTAINS) {
-    if (!access_contains(e, n, &a, &b, &holds)) return false;
+    if (!evaluation_contains(e, n, &a, &b, &holds)) return false;
   } else if (!compare(e, n, &a, &b, &holds)) {
     return false;
   }
@@ -164,24 +166,24 @@ static bool evaluate_comparison(evaluation *e, const node *n, value *result) {
 
 static bool evaluate_logic(evaluation *e, const node *n, value *result) {
   bool first, second;
-  if (!evaluate_truth(e, n->parts[0], &first)) return false;
+  if (!evaluation_truth(e, n->parts[0], &first)) return false;
   bool decided = n->kind == NODE_OR ? first : !first; /* the second operand cannot change it */
   if (decided) return *result = truth(n->kind != NODE_AND), true;
-  if (!evaluate_truth(e, n->parts[1], &second)) return false;
+  if (!evaluation_truth(e, n->parts[1], &second)) return false;
   *result = truth(second);
   return true;
 }
 
 static bool evaluate_not(evaluation *e, const node *n, value *result) {
   bool inner;
-  if (!evaluate_truth(e, n->parts[0], &inner)) return false;
+  if (!evaluation_truth(e, n->parts[0], &inner)) return false;
   *result = truth(!inner);
   return true;
 }
 
 static bool evaluate_matches(evaluation *e, const node *n, value *result) {
   value v;
-  if (!evaluate(e, n->parts[0], &v) || !need_kind(e, n->at, &v, VALUE_MAYBE_OP)) return false;
+  if (!evaluation_value(e, n->parts[0], &v) || !evaluation_need(e, n->at, &v, VALUE_MAYBE_OP)) return false;
   bool present = v.as.op != NULL;
   if (n->kind == NODE_MATCHES_SOME && present) e->slots[n->slot] = (value){.kind = VALUE_OP, .as.op = v.as.op};
   *result = truth(present == (n->kind == NODE_MATCHES_SOME));
@@ -190,7 +192,7 @@ static bool evaluate_matches(evaluation *e, const node *n, value *result) {
 
 static bool evaluate_quantified(evaluation *e, const node *n, value *result) {
   bool holds;
-  if (!evaluate_quantifier(e, n, &holds)) return false;
+  if (!evaluation_quantifier(e, n, &holds)) return false;
   *result = truth(holds);
   return true;
 }
@@ -200,22 +202,22 @@ static bool evaluate_quantified(evaluation *e, const node *n, value *result) {
 static bool evaluate_access(evaluation *e, const node *n, value *result) {
   value parts[3];
   for (uint32_t i = 0; i < n->count; i++)
-    if (!evaluate(e, n->parts[i], &parts[i])) return false;
+    if (!evaluation_value(e, n->parts[i], &parts[i])) return false;
   switch (n->kind) {
-  case NODE_MEMBER: return access_member(e, n, &parts[0], result);
-  case NODE_ATTRIBUTE: return access_attribute(e, n, &parts[0], &parts[1], result);
-  case NODE_HAS_ATTRIBUTE: return access_has_attribute(e, n, &parts[0], &parts[1], result);
-  case NODE_SEGMENT: return access_segment(e, n, &parts[0], &parts[1], &parts[2], result);
-  default: return access_resolve(e, n, &parts[0], &parts[1], result);
+  case NODE_MEMBER: return evaluation_member(e, n, &parts[0], result);
+  case NODE_ATTRIBUTE: return evaluation_attribute(e, n, &parts[0], &parts[1], result);
+  case NODE_HAS_ATTRIBUTE: return evaluation_has_attribute(e, n, &parts[0], &parts[1], result);
+  case NODE_SEGMENT: return evaluation_segment(e, n, &parts[0], &parts[1], &parts[2], result);
+  default: return evaluation_resolve(e, n, &parts[0], &parts[1], result);
   }
 }
 
 static bool evaluate_cardinality(evaluation *e, const node *n, value *result) {
   value elements;
-  return evaluate_elements(e, n->parts[0], &elements) && integer(result, (int64_t)elements.count);
+  return evaluation_elements(e, n->parts[0], &elements) && integer(result, (int64_t)elements.count);
 }
 
-bool evaluate(evaluation *e, const node *n, value *result) {
+bool evaluation_value(evaluation *e, const node *n, value *result) {
   if (!evaluation_step(e, n->at, 1)) return false;
   switch (n->kind) {
   case NODE_INTEGER: return integer(result, n->integer);
@@ -234,7 +236,7 @@ bool evaluate(evaluation *e, const node *n, value *result) {
   case NODE_CARDINALITY: return evaluate_cardinality(e, n, result);
   case NODE_SUM: return evaluate_sum(e, n, result);
   case NODE_SEQ:
-  case NODE_SET: return evaluate_comprehension(e, n, result);
+  case NODE_SET: return evaluation_comprehension(e, n, result);
   case NODE_EXISTS:
   case NODE_NONE: return evaluate_quantified(e, n, result);
   case NODE_NOT: return evaluate_not(e, n, result);

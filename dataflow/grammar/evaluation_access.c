@@ -29,7 +29,7 @@ static const char *kind_of_type(evaluation *e, const weft_mlir_type *type) {
   case WEFT_MLIR_DIALECT_TYPE: break;
   }
   size_t length = strlen(type->name);
-  char *text = pool_array(&e->pool, length + 2, 1);
+  char *text = evaluation_pool_array(&e->pool, length + 2, 1);
   if (!text) return NULL;
   text[0] = '!';
   memcpy(text + 1, type->name, length + 1);
@@ -54,7 +54,7 @@ static bool ssa_member(evaluation *e, weft_mlir_value *ssa, member which, value 
   return false;
 }
 
-bool access_member(evaluation *e, const node *n, const value *of, value *result) {
+bool evaluation_member(evaluation *e, const node *n, const value *of, value *result) {
   member which = (member)n->integer;
   if (of->kind == VALUE_OP && op_member(of->as.op, which, result)) return true;
   if (of->kind == VALUE_SSA && ssa_member(e, of->as.ssa, which, result)) return true;
@@ -65,7 +65,8 @@ bool access_member(evaluation *e, const node *n, const value *of, value *result)
     return kind ? (*result = text_value(kind), true) : evaluation_no_memory(e);
   }
   const char *hint = of->kind == VALUE_MAYBE_OP ? "ask first whether it `matches some($name)`" : NULL;
-  return evaluation_fault(e, n->at, hint, "%s has no `%s`", value_kind_name(of->kind), member_name(which));
+  return evaluation_fault(e, n->at, hint, "%s has no `%s`", evaluation_kind_name(of->kind),
+                          postcondition_member_name(which));
 }
 
 /* ---- attributes ----------------------------------------------------------------------------------------------- */
@@ -75,7 +76,7 @@ static bool attribute_value(evaluation *e, const weft_mlir_attribute *a, value *
 static bool array_value(evaluation *e, const weft_mlir_attribute *a, value *result) {
   bool dense = a->kind == WEFT_MLIR_DENSE_ARRAY;
   uint64_t count = dense ? a->as.dense.elements : a->count;
-  value *items = pool_array(&e->pool, count, sizeof *items);
+  value *items = evaluation_pool_array(&e->pool, count, sizeof *items);
   if (!items) return evaluation_no_memory(e);
   for (uint64_t i = 0; i < count; i++) {
     if (dense)
@@ -114,12 +115,12 @@ static bool attribute_value(evaluation *e, const weft_mlir_attribute *a, value *
 
 static bool find_attribute(evaluation *e, const node *n, const value *of, const value *name,
                            const weft_mlir_attribute **found) {
-  if (!need_kind(e, n->at, of, VALUE_OP) || !need_kind(e, n->at, name, VALUE_TEXT)) return false;
+  if (!evaluation_need(e, n->at, of, VALUE_OP) || !evaluation_need(e, n->at, name, VALUE_TEXT)) return false;
   *found = weft_mlir_attribute_of(of->as.op, weft_mlir_intern(e->context, name->as.text, name->count));
   return true;
 }
 
-bool access_attribute(evaluation *e, const node *n, const value *of, const value *name, value *result) {
+bool evaluation_attribute(evaluation *e, const node *n, const value *of, const value *name, value *result) {
   const weft_mlir_attribute *found;
   if (!find_attribute(e, n, of, name, &found)) return false;
   if (!found)
@@ -128,7 +129,7 @@ bool access_attribute(evaluation *e, const node *n, const value *of, const value
   return attribute_value(e, found, result);
 }
 
-bool access_has_attribute(evaluation *e, const node *n, const value *of, const value *name, value *result) {
+bool evaluation_has_attribute(evaluation *e, const node *n, const value *of, const value *name, value *result) {
   const weft_mlir_attribute *found;
   if (!find_attribute(e, n, of, name, &found)) return false;
   *result = (value){.kind = VALUE_BOOL, .truth = found != NULL};
@@ -145,8 +146,8 @@ static bool text_is(const value *text, const char *other) {
 static bool cut(evaluation *e, const node *n, const value *whole, const value *sizes, uint64_t number, value *result) {
   uint64_t begin = 0, size = 0;
   for (uint64_t i = 0; i <= number; i++) {
-    value one = value_at(sizes, i);
-    if (!need_kind(e, n->at, &one, VALUE_INTEGER)) return false;
+    value one = evaluation_at(sizes, i);
+    if (!evaluation_need(e, n->at, &one, VALUE_INTEGER)) return false;
     begin += size;
     size = (uint64_t)one.as.integer;
     if (one.as.integer < 0 || size > whole->count - begin)
@@ -161,11 +162,11 @@ static bool cut(evaluation *e, const node *n, const value *whole, const value *s
   return true;
 }
 
-bool access_segment(evaluation *e, const node *n, const value *of, const value *name, const value *number,
-                    value *result) {
+bool evaluation_segment(evaluation *e, const node *n, const value *of, const value *name, const value *number,
+                        value *result) {
   value sizes, whole;
-  if (!access_attribute(e, n, of, name, &sizes) || !need_kind(e, n->at, &sizes, VALUE_SEQUENCE) ||
-      !need_kind(e, n->at, number, VALUE_INTEGER))
+  if (!evaluation_attribute(e, n, of, name, &sizes) || !evaluation_need(e, n->at, &sizes, VALUE_SEQUENCE) ||
+      !evaluation_need(e, n->at, number, VALUE_INTEGER))
     return false;
   if (text_is(name, "operandSegmentSizes"))
     op_member(of->as.op, MEMBER_OPERANDS, &whole);
@@ -185,11 +186,11 @@ bool access_segment(evaluation *e, const node *n, const value *of, const value *
 static bool resolve_inside(evaluation *e, const node *n, const value *outer, const char *name, value *result) {
   uint64_t count = 0;
   for (int pass = 0; pass < 2; pass++) {
-    weft_mlir_op **found = pass ? pool_array(&e->pool, count, sizeof *found) : NULL;
+    weft_mlir_op **found = pass ? evaluation_pool_array(&e->pool, count, sizeof *found) : NULL;
     if (pass && !found) return evaluation_no_memory(e);
     count = 0;
     for (uint64_t i = 0; i < outer->count; i++) {
-      weft_mlir_op *op = value_at(outer, i).as.op;
+      weft_mlir_op *op = evaluation_at(outer, i).as.op;
       weft_mlir_block *block = op->region_count ? weft_mlir_op_region(op, 0)->first : NULL;
       for (op = block ? block->first : NULL; op; op = op->next) {
         if (!evaluation_step(e, n->at, 1)) return false;
@@ -204,19 +205,19 @@ static bool resolve_inside(evaluation *e, const node *n, const value *outer, con
 }
 
 static value resolve_root(const side *s, const char *name, size_t length) {
-  uint32_t number = length ? name_table_find(&s->symbols, name, length) : NAME_NONE;
+  uint32_t number = length ? language_names_find(&s->symbols, name, length) : NAME_NONE;
   if (number == NAME_NONE) return sequence(SHAPE_OPS, NULL, 0);
   uint64_t begin = s->symbol_start[number];
   return sequence(SHAPE_OPS, s->symbol_ops + begin, s->symbol_start[number + 1] - begin);
 }
 
-bool access_resolve(evaluation *e, const node *n, const value *of, const value *symbol, value *result) {
-  if (!need_kind(e, n->at, of, VALUE_SIDE)) return false;
+bool evaluation_resolve(evaluation *e, const node *n, const value *of, const value *symbol, value *result) {
+  if (!evaluation_need(e, n->at, of, VALUE_SIDE)) return false;
   if (symbol->kind == VALUE_TEXT) {
     *result = resolve_root(of->as.side, symbol->as.text, symbol->count);
     return true;
   }
-  if (!need_kind(e, n->at, symbol, VALUE_SYMBOL)) return false;
+  if (!evaluation_need(e, n->at, symbol, VALUE_SYMBOL)) return false;
   const weft_mlir_attribute *path = symbol->as.attribute;
   *result = resolve_root(of->as.side, path->as.path[0], strlen(path->as.path[0]));
   for (uint32_t i = 1; i < path->count; i++) {
@@ -226,8 +227,8 @@ bool access_resolve(evaluation *e, const node *n, const value *of, const value *
   return true;
 }
 
-bool access_contains(evaluation *e, const node *n, const value *outer, const value *inner, bool *result) {
-  if (!need_kind(e, n->at, outer, VALUE_OP) || !need_kind(e, n->at, inner, VALUE_OP)) return false;
+bool evaluation_contains(evaluation *e, const node *n, const value *outer, const value *inner, bool *result) {
+  if (!evaluation_need(e, n->at, outer, VALUE_OP) || !evaluation_need(e, n->at, inner, VALUE_OP)) return false;
   *result = false;
   for (weft_mlir_op *op = weft_mlir_parent(inner->as.op); op && !*result; op = weft_mlir_parent(op)) {
     if (!evaluation_step(e, n->at, 1)) return false;

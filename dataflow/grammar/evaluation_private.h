@@ -59,14 +59,14 @@ struct set_table {
   uint64_t count, slot_count;
 };
 
-const char *value_kind_name(uint8_t kind);
-value value_at(const value *sequence, uint64_t index);
+const char *evaluation_kind_name(uint8_t kind);
+value evaluation_at(const value *sequence, uint64_t index);
 /** Equality that never fails: values of different kinds differ, but for symbols and texts. */
-bool value_equal(const value *a, const value *b);
-uint64_t value_hash(const value *v);
-bool set_holds(const set_table *set, const value *v);
+bool evaluation_equal(const value *a, const value *b);
+uint64_t evaluation_hash(const value *v);
+bool evaluation_set_holds(const set_table *set, const value *v);
 /** Whether `sequence`, which may be a set, holds the value. */
-bool value_in(const value *sequence, const value *v);
+bool evaluation_in(const value *sequence, const value *v);
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 
@@ -89,9 +89,9 @@ typedef struct pool_mark {
 /** Most bytes that values may take. */
 #define POOL_MOST (UINT64_C(1) << 31)
 
-void *pool_array(pool *p, uint64_t count, size_t size);
-pool_mark pool_now(const pool *p);
-void pool_release(pool *p, pool_mark mark);
+void *evaluation_pool_array(pool *p, uint64_t count, size_t size);
+pool_mark evaluation_pool_now(const pool *p);
+void evaluation_pool_release(pool *p, pool_mark mark);
 
 /* ---- the modules ---------------------------------------------------------------------------------------------- */
 
@@ -148,21 +148,21 @@ bool evaluation_fault(evaluation *e, position at, const char *hint, const char *
 bool evaluation_no_memory(evaluation *e);
 bool evaluation_step(evaluation *e, position at, uint64_t amount);
 
-bool evaluate(evaluation *e, const node *n, value *result);
-bool evaluate_truth(evaluation *e, const node *n, bool *result);
+bool evaluation_value(evaluation *e, const node *n, value *result);
+bool evaluation_truth(evaluation *e, const node *n, bool *result);
 /** Something with elements. */
-bool evaluate_elements(evaluation *e, const node *n, value *result);
-bool need_kind(evaluation *e, position at, const value *v, uint8_t kind);
-bool evaluate_quantifier(evaluation *e, const node *n, bool *result);
-bool evaluate_comprehension(evaluation *e, const node *n, value *result);
+bool evaluation_elements(evaluation *e, const node *n, value *result);
+bool evaluation_need(evaluation *e, position at, const value *v, uint8_t kind);
+bool evaluation_quantifier(evaluation *e, const node *n, bool *result);
+bool evaluation_comprehension(evaluation *e, const node *n, value *result);
 
 /* members and methods of what an MLIR module holds */
-bool access_member(evaluation *e, const node *n, const value *of, value *result);
-bool access_attribute(evaluation *e, const node *n, const value *of, const value *name, value *result);
-bool access_has_attribute(evaluation *e, const node *n, const value *of, const value *name, value *result);
-bool access_segment(evaluation *e, const node *n, const value *of, const value *name, const value *number,
-                    value *result);
-bool access_resolve(evaluation *e, const node *n, const value *of, const value *symbol, value *result);
-bool access_contains(evaluation *e, const node *n, const value *outer, const value *inner, bool *result);
+bool evaluation_member(evaluation *e, const node *n, const value *of, value *result);
+bool evaluation_attribute(evaluation *e, const node *n, const value *of, const value *name, value *result);
+bool evaluation_has_attribute(evaluation *e, const node *n, const value *of, const value *name, value *result);
+bool evaluation_segment(evaluation *e, const node *n, const value *of, const value *name, const value *number,
+                        value *result);
+bool evaluation_resolve(evaluation *e, const node *n, const value *of, const value *symbol, value *result);
+bool evaluation_contains(evaluation *e, const node *n, const value *outer, const value *inner, bool *result);
 
 #endif

@@ -7,17 +7,17 @@
 static bool test_all(evaluation *e, const node *const *conditions, uint32_t count, bool *holds) {
   *holds = true;
   for (uint32_t i = 0; i < count && *holds; i++)
-    if (!evaluate_truth(e, conditions[i], holds)) return false;
+    if (!evaluation_truth(e, conditions[i], holds)) return false;
   return true;
 }
 
 static bool walk(evaluation *e, const node *n, const value *source, bool *found) {
   *found = false;
   for (uint64_t i = 0; i < source->count && !*found; i++) {
-    pool_mark mark = pool_now(&e->pool);
-    e->slots[n->slot] = value_at(source, i);
+    pool_mark mark = evaluation_pool_now(&e->pool);
+    e->slots[n->slot] = evaluation_at(source, i);
     if (!test_all(e, n->parts + 1, n->parts[1] != NULL, found)) return false;
-    pool_release(&e->pool, mark);
+    evaluation_pool_release(&e->pool, mark);
   }
   return true;
 }
@@ -35,7 +35,7 @@ static bool add_entry(evaluation *e, const node *n, join_table *table) {
   join_entry *entry = &table->entries[table->count];
   if (!test_all(e, plan->before, plan->before_count, &holds)) return false;
   if (!holds) return true;
-  if (!evaluate(e, plan->key, &entry->key) || !is_key(&entry->key)) return false;
+  if (!evaluation_value(e, plan->key, &entry->key) || !is_key(&entry->key)) return false;
   if (table->count && entry->key.kind != table->entries[0].key.kind) return false;
   entry->element = e->slots[n->slot];
   table->count++;
@@ -49,7 +49,7 @@ static bool fill_buckets(evaluation *e, join_table *table) {
   table->buckets = WEFT_NEW_ARRAY(e->arena, uint64_t, table->bucket_count);
   if (!table->buckets) return evaluation_no_memory(e);
   for (uint64_t i = table->count; i-- > 0;) {
-    uint64_t *bucket = &table->buckets[value_hash(&table->entries[i].key) & (table->bucket_count - 1)];
+    uint64_t *bucket = &table->buckets[evaluation_hash(&table->entries[i].key) & (table->bucket_count - 1)];
     table->entries[i].next = *bucket;
     *bucket = i + 1;
   }
@@ -63,10 +63,10 @@ static bool build_table(evaluation *e, const node *n, const value *source, join_
   uint64_t steps = e->steps;
   bool useful = true;
   for (uint64_t i = 0; useful && i < source->count; i++) {
-    pool_mark mark = pool_now(&e->pool);
-    e->slots[n->slot] = value_at(source, i);
+    pool_mark mark = evaluation_pool_now(&e->pool);
+    e->slots[n->slot] = evaluation_at(source, i);
     useful = add_entry(e, n, table);
-    if (useful) pool_release(&e->pool, mark);
+    if (useful) evaluation_pool_release(&e->pool, mark);
   }
   if (e->status) return false;
   if (!useful) { /* as if it had not been tried: the walk finds the fault, if it comes that far */
@@ -79,15 +79,15 @@ static bool build_table(evaluation *e, const node *n, const value *source, join_
 }
 
 static bool look_up(evaluation *e, const node *n, const join_table *table, const value *wanted, bool *found) {
-  uint64_t bucket = value_hash(wanted) & (table->bucket_count - 1);
+  uint64_t bucket = evaluation_hash(wanted) & (table->bucket_count - 1);
   *found = false;
   for (uint64_t i = table->buckets[bucket]; i && !*found; i = table->entries[i - 1].next) {
     const join_entry *entry = &table->entries[i - 1];
-    if (!value_equal(&entry->key, wanted)) continue;
-    pool_mark mark = pool_now(&e->pool);
+    if (!evaluation_equal(&entry->key, wanted)) continue;
+    pool_mark mark = evaluation_pool_now(&e->pool);
     e->slots[n->slot] = entry->element;
     if (!test_all(e, n->join->after, n->join->after_count, found)) return false;
-    pool_release(&e->pool, mark);
+    evaluation_pool_release(&e->pool, mark);
   }
   return true;
 }
@@ -101,16 +101,16 @@ static bool joined(evaluation *e, const node *n, const value *source, bool *foun
   *found = false;
   if (!table->count) return true;
   value wanted;
-  if (!evaluate(e, n->join->wanted, &wanted)) return false;
+  if (!evaluation_value(e, n->join->wanted, &wanted)) return false;
   /* Other kinds are compared, or found to be a fault, by the walk. */
   if (wanted.kind != table->entries[0].key.kind) return false;
   return look_up(e, n, table, &wanted, found);
 }
 
-bool evaluate_quantifier(evaluation *e, const node *n, bool *result) {
+bool evaluation_quantifier(evaluation *e, const node *n, bool *result) {
   value source;
   bool found;
-  if (!evaluate_elements(e, n->parts[0], &source)) return false;
+  if (!evaluation_elements(e, n->parts[0], &source)) return false;
   if (!joined(e, n, &source, &found)) {
     if (e->failed || e->status || !walk(e, n, &source, &found)) return false;
   }
@@ -129,29 +129,31 @@ typedef struct gathering {
 static bool gather(evaluation *e, const node *n, gathering *g) {
   bool holds = true;
   if (n->parts[2]) {
-    pool_mark mark = pool_now(&e->pool);
-    if (!evaluate_truth(e, n->parts[2], &holds)) return false;
-    pool_release(&e->pool, mark);
+    pool_mark mark = evaluation_pool_now(&e->pool);
+    if (!evaluation_truth(e, n->parts[2], &holds)) return false;
+    evaluation_pool_release(&e->pool, mark);
   }
   if (!holds) return true;
-  if (!evaluate(e, n->parts[1], &g->items[g->count])) return false;
+  if (!evaluation_value(e, n->parts[1], &g->items[g->count])) return false;
   g->count++;
   return true;
 }
 
 /* Drops repeats and makes the table of what stays. */
 static bool make_set(evaluation *e, gathering *g, value *result) {
-  set_table *set = pool_array(&e->pool, 1, sizeof *set);
+  set_table *set = evaluation_pool_array(&e->pool, 1, sizeof *set);
   if (!set) return evaluation_no_memory(e);
   uint64_t slots = 8;
   while (slots < g->count * 2) slots *= 2;
-  *set = (set_table){.items = g->items, .slot_count = slots, .slots = pool_array(&e->pool, slots, sizeof(uint32_t))};
+  *set = (set_table){
+      .items = g->items, .slot_count = slots, .slots = evaluation_pool_array(&e->pool, slots, sizeof(uint32_t))};
   if (!set->slots || g->count > UINT32_MAX) return evaluation_no_memory(e);
   for (uint64_t i = 0; i < slots; i++) set->slots[i] = 0;
   for (uint64_t i = 0; i < g->count; i++) {
     value one = g->items[i];
-    uint64_t slot = value_hash(&one) & (slots - 1);
-    while (set->slots[slot] && !value_equal(&set->items[set->slots[slot] - 1], &one)) slot = (slot + 1) & (slots - 1);
+    uint64_t slot = evaluation_hash(&one) & (slots - 1);
+    while (set->slots[slot] && !evaluation_equal(&set->items[set->slots[slot] - 1], &one))
+      slot = (slot + 1) & (slots - 1);
     if (set->slots[slot]) continue;
     set->items[set->count++] = one;
     set->slots[slot] = (uint32_t)set->count;
@@ -160,13 +162,13 @@ static bool make_set(evaluation *e, gathering *g, value *result) {
   return true;
 }
 
-bool evaluate_comprehension(evaluation *e, const node *n, value *result) {
+bool evaluation_comprehension(evaluation *e, const node *n, value *result) {
   value source;
-  if (!evaluate_elements(e, n->parts[0], &source)) return false;
-  gathering g = {.items = pool_array(&e->pool, source.count, sizeof(value))};
+  if (!evaluation_elements(e, n->parts[0], &source)) return false;
+  gathering g = {.items = evaluation_pool_array(&e->pool, source.count, sizeof(value))};
   if (!g.items) return evaluation_no_memory(e);
   for (uint64_t i = 0; i < source.count; i++) {
-    e->slots[n->slot] = value_at(&source, i);
+    e->slots[n->slot] = evaluation_at(&source, i);
     if (!gather(e, n, &g)) return false;
   }
   if (n->kind == NODE_SET) return make_set(e, &g, result);

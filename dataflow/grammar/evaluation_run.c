@@ -47,7 +47,7 @@ static void describe_value(const evaluation *e, const char *name, const value *v
   else if (v->kind == VALUE_INTEGER)
     weft_text_i64(text, v->as.integer);
   else
-    weft_text_puts(text, value_kind_name(v->kind));
+    weft_text_puts(text, evaluation_kind_name(v->kind));
 }
 
 static void describe_trail(const evaluation *e, const trail *at, weft_text *text) {
@@ -69,7 +69,7 @@ static weft_place place_of(const evaluation *e, const trail *at) {
 static const node *false_part(evaluation *e, const node *n) {
   while (n->kind == NODE_AND) {
     bool holds;
-    if (!evaluate_truth(e, n->parts[0], &holds)) break;
+    if (!evaluation_truth(e, n->parts[0], &holds)) break;
     n = n->parts[holds];
   }
   return n;
@@ -78,7 +78,7 @@ static const node *false_part(evaluation *e, const node *n) {
 static void add_sides(evaluation *e, const node *n, weft_text *text) {
   bool numbers = n->kind >= NODE_EQUAL && n->kind <= NODE_AT_LEAST;
   value a, b;
-  if (!numbers || !evaluate(e, n->parts[0], &a) || !evaluate(e, n->parts[1], &b)) return;
+  if (!numbers || !evaluation_value(e, n->parts[0], &a) || !evaluation_value(e, n->parts[1], &b)) return;
   if (a.kind == VALUE_INTEGER && b.kind == VALUE_INTEGER)
     weft_text_printf(text, "; the sides are %" PRId64 " and %" PRId64, a.as.integer, b.as.integer);
 }
@@ -118,7 +118,7 @@ static void report_fault(run_state *r, const statement *s, const trail *at) {
   if (r->failures && ++r->notes > r->most_failures) return;
   weft_text where = {0};
   describe_trail(e, at, &where);
-  weft_diag_add(e->diag, r->failures ? WEFT_NOTE : WEFT_ERROR, position_place(e->post->file, e->fault_at),
+  weft_diag_add(e->diag, r->failures ? WEFT_NOTE : WEFT_ERROR, language_place(e->post->file, e->fault_at),
                 e->fault_hint, "`%s` has no value%s%s: %s", s->name, where.length ? " for " : "",
                 where.data ? where.data : "", e->fault);
   weft_text_free(&where);
@@ -129,11 +129,11 @@ static void report_fault(run_state *r, const statement *s, const trail *at) {
 static void run_all(run_state *r, const statement *statements, uint64_t count, const trail *at);
 
 static bool run_assert(run_state *r, const statement *s, const trail *at) {
-  pool_mark mark = pool_now(&r->e.pool);
+  pool_mark mark = evaluation_pool_now(&r->e.pool);
   bool holds;
-  if (!evaluate_truth(&r->e, s->value, &holds)) return false;
+  if (!evaluation_truth(&r->e, s->value, &holds)) return false;
   if (!holds) report_failure(r, s, at);
-  pool_release(&r->e.pool, mark);
+  evaluation_pool_release(&r->e.pool, mark);
   return true;
 }
 
@@ -141,21 +141,21 @@ static bool run_forall(run_state *r, const statement *s, const trail *outer) {
   evaluation *e = &r->e;
   trail at = {.outer = outer, .forall = s};
   value source;
-  if (!evaluate_elements(e, s->value, &source)) return false;
+  if (!evaluation_elements(e, s->value, &source)) return false;
   for (uint64_t i = 0; i < source.count && !r->over; i++) {
-    pool_mark mark = pool_now(&e->pool);
+    pool_mark mark = evaluation_pool_now(&e->pool);
     bool holds = true;
-    e->slots[s->slot] = value_at(&source, i);
-    if (!evaluation_step(e, s->at, 1) || (s->where && !evaluate_truth(e, s->where, &holds))) return false;
+    e->slots[s->slot] = evaluation_at(&source, i);
+    if (!evaluation_step(e, s->at, 1) || (s->where && !evaluation_truth(e, s->where, &holds))) return false;
     if (holds) run_all(r, s->body, s->body_count, &at);
-    pool_release(&e->pool, mark);
+    evaluation_pool_release(&e->pool, mark);
   }
   return true;
 }
 
 static bool run_statement(run_state *r, const statement *s, const trail *at) {
   switch (s->kind) {
-  case STATEMENT_LET: return evaluate(&r->e, s->value, &r->e.slots[s->slot]);
+  case STATEMENT_LET: return evaluation_value(&r->e, s->value, &r->e.slots[s->slot]);
   case STATEMENT_ASSERT: return run_assert(r, s, at);
   case STATEMENT_FORALL: return run_forall(r, s, at);
   }
@@ -197,7 +197,7 @@ static bool find_types(evaluation *e) {
   for (uint64_t i = 0; i < post->type_count; i++) {
     e->types[i] = type_called(e->context, post->types[i].name);
     if (e->types[i]) continue;
-    e->status = weft_error_at(e->diag, WEFT_INVALID, position_place(post->file, post->types[i].at),
+    e->status = weft_error_at(e->diag, WEFT_INVALID, language_place(post->file, post->types[i].at),
                               "none, index, i32, si8, ui64, f32, bf16 and their like", "there is no type `%s`",
                               post->types[i].name);
     return false;
@@ -244,7 +244,7 @@ weft_status weft_postcondition_evaluate(const weft_postcondition *postcondition,
   if (!r.e.arena) return weft_error_memory(diag);
   if (prepare(&r.e)) *verdict = run(&r);
   if (r.e.status) *verdict = WEFT_VERDICT_ERROR;
-  pool_release(&r.e.pool, (pool_mark){0});
+  evaluation_pool_release(&r.e.pool, (pool_mark){0});
   weft_arena_free(r.e.arena);
   return r.e.status;
 }

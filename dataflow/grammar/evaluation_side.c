@@ -71,7 +71,7 @@ static bool list_symbols(evaluation *e, side *s) {
   uint64_t count = 0;
   for (weft_mlir_op *op = first_symbol(s); op; op = next_symbol(op->next)) {
     const char *name = weft_mlir_symbol_name(op);
-    if (name_table_add(&s->symbols, name, strlen(name)) == NAME_NONE) return evaluation_no_memory(e);
+    if (language_names_add(&s->symbols, name, strlen(name)) == NAME_NONE) return evaluation_no_memory(e);
     count++;
   }
   uint64_t *starts = WEFT_NEW_ARRAY(e->arena, uint64_t, s->symbols.count + 2);
@@ -79,12 +79,12 @@ static bool list_symbols(evaluation *e, side *s) {
   if (!starts || !s->symbol_ops) return evaluation_no_memory(e);
   for (weft_mlir_op *op = first_symbol(s); op; op = next_symbol(op->next)) {
     const char *name = weft_mlir_symbol_name(op);
-    starts[name_table_find(&s->symbols, name, strlen(name)) + 2]++;
+    starts[language_names_find(&s->symbols, name, strlen(name)) + 2]++;
   }
   for (uint64_t i = 2; i < s->symbols.count + 2; i++) starts[i] += starts[i - 1];
   for (weft_mlir_op *op = first_symbol(s); op; op = next_symbol(op->next)) {
     const char *name = weft_mlir_symbol_name(op);
-    s->symbol_ops[starts[name_table_find(&s->symbols, name, strlen(name)) + 1]++] = op;
+    s->symbol_ops[starts[language_names_find(&s->symbols, name, strlen(name)) + 1]++] = op;
   }
   s->symbol_start = starts;
   return true;

@@ -19,12 +19,12 @@ static const char *const kind_names[] = {
     [VALUE_SIDE] = "a program",
 };
 
-const char *value_kind_name(uint8_t kind) { return kind_names[kind]; }
+const char *evaluation_kind_name(uint8_t kind) { return kind_names[kind]; }
 
 static value op_value(weft_mlir_op *op) { return (value){.kind = VALUE_OP, .as.op = op}; }
 static value ssa_value(weft_mlir_value *ssa) { return (value){.kind = VALUE_SSA, .as.ssa = ssa}; }
 
-value value_at(const value *sequence, uint64_t index) {
+value evaluation_at(const value *sequence, uint64_t index) {
   if (sequence->kind == VALUE_SET) return sequence->as.set->items[index];
   switch ((sequence_shape)sequence->shape) {
   case SHAPE_OPS: return op_value(((weft_mlir_op *const *)sequence->as.elements)[index]);
@@ -55,8 +55,8 @@ static bool symbol_is(const weft_mlir_attribute *symbol, const char *text, uint6
 static bool equal_elements(const value *a, const value *b) {
   if (a->count != b->count) return false;
   for (uint64_t i = 0; i < a->count; i++) {
-    value x = value_at(a, i), y = value_at(b, i);
-    if (!value_equal(&x, &y)) return false;
+    value x = evaluation_at(a, i), y = evaluation_at(b, i);
+    if (!evaluation_equal(&x, &y)) return false;
   }
   return true;
 }
@@ -64,11 +64,11 @@ static bool equal_elements(const value *a, const value *b) {
 static bool equal_sets(const value *a, const value *b) {
   if (a->count != b->count) return false;
   for (uint64_t i = 0; i < a->count; i++)
-    if (!set_holds(b->as.set, &a->as.set->items[i])) return false;
+    if (!evaluation_set_holds(b->as.set, &a->as.set->items[i])) return false;
   return true;
 }
 
-bool value_equal(const value *a, const value *b) {
+bool evaluation_equal(const value *a, const value *b) {
   if (a->kind == VALUE_SYMBOL && b->kind == VALUE_TEXT) return symbol_is(a->as.attribute, b->as.text, b->count);
   if (a->kind == VALUE_TEXT && b->kind == VALUE_SYMBOL) return symbol_is(b->as.attribute, a->as.text, a->count);
   if (a->kind != b->kind) return false;
@@ -89,7 +89,7 @@ static uint64_t mixed(uint64_t x) {
   return x ^ (x >> 29);
 }
 
-uint64_t value_hash(const value *v) {
+uint64_t evaluation_hash(const value *v) {
   switch ((value_kind)v->kind) {
   case VALUE_BOOL: return v->truth;
   case VALUE_INTEGER: return mixed((uint64_t)v->as.integer);
@@ -97,8 +97,8 @@ uint64_t value_hash(const value *v) {
   case VALUE_SEQUENCE: {
     uint64_t hash = v->count;
     for (uint64_t i = 0; i < v->count; i++) {
-      value element = value_at(v, i);
-      hash = mixed(hash + value_hash(&element));
+      value element = evaluation_at(v, i);
+      hash = mixed(hash + evaluation_hash(&element));
     }
     return hash;
   }
@@ -107,20 +107,20 @@ uint64_t value_hash(const value *v) {
   }
 }
 
-bool set_holds(const set_table *set, const value *v) {
+bool evaluation_set_holds(const set_table *set, const value *v) {
   if (!set->count) return false;
   uint64_t mask = set->slot_count - 1;
-  for (uint64_t slot = value_hash(v) & mask; set->slots[slot]; slot = (slot + 1) & mask)
-    if (value_equal(&set->items[set->slots[slot] - 1], v)) return true;
+  for (uint64_t slot = evaluation_hash(v) & mask; set->slots[slot]; slot = (slot + 1) & mask)
+    if (evaluation_equal(&set->items[set->slots[slot] - 1], v)) return true;
   return false;
 }
 
-bool value_in(const value *sequence, const value *v) {
+bool evaluation_in(const value *sequence, const value *v) {
   if (sequence->kind == VALUE_SET && v->kind != VALUE_SYMBOL && v->kind != VALUE_TEXT)
-    return set_holds(sequence->as.set, v);
+    return evaluation_set_holds(sequence->as.set, v);
   for (uint64_t i = 0; i < sequence->count; i++) {
-    value element = value_at(sequence, i);
-    if (value_equal(&element, v)) return true;
+    value element = evaluation_at(sequence, i);
+    if (evaluation_equal(&element, v)) return true;
   }
   return false;
 }
@@ -131,7 +131,7 @@ enum { CHUNK_LEAST = 1 << 16, ALIGNMENT = 16 };
 
 static char *chunk_bytes(pool_chunk *c) { return (char *)c + (sizeof *c + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-void *pool_array(pool *p, uint64_t count, size_t size) {
+void *evaluation_pool_array(pool *p, uint64_t count, size_t size) {
   uint64_t bytes;
   if (weft_mul_overflow(count, size, &bytes) || bytes > POOL_MOST) return NULL;
   bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -148,9 +148,9 @@ void *pool_array(pool *p, uint64_t count, size_t size) {
   return result;
 }
 
-pool_mark pool_now(const pool *p) { return (pool_mark){.chunk = p->top, .used = p->top ? p->top->used : 0}; }
+pool_mark evaluation_pool_now(const pool *p) { return (pool_mark){.chunk = p->top, .used = p->top ? p->top->used : 0}; }
 
-void pool_release(pool *p, pool_mark mark) {
+void evaluation_pool_release(pool *p, pool_mark mark) {
   while (p->top != mark.chunk) {
     pool_chunk *c = p->top;
     p->top = c->below;

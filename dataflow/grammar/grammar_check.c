@@ -139,8 +139,8 @@ static weft_status report_missing_rules(const weft_grammar *g, weft_arena *arena
   for (uint64_t r = 0; r < g->rule_names.count; r++) {
     if (g->rules[r].count) continue;
     const char *name = g->rule_names.names[r];
-    const char *hint = missing++ < HINTED ? nearest_name_hint(arena, name, names, g->rule_names.count) : NULL;
-    weft_error_at(diag, WEFT_INVALID, position_place(g->file, g->rules[r].at), hint, "there is no rule `%s`", name);
+    const char *hint = missing++ < HINTED ? language_nearest_hint(arena, name, names, g->rule_names.count) : NULL;
+    weft_error_at(diag, WEFT_INVALID, language_place(g->file, g->rules[r].at), hint, "there is no rule `%s`", name);
   }
   return missing ? WEFT_INVALID : WEFT_OK;
 }
@@ -152,8 +152,8 @@ static weft_status report_unbound_variables(const weft_grammar *g, weft_arena *a
   for (uint64_t v = 0; v < g->variable_names.count; v++) {
     if (g->bound[v]) continue;
     const char *name = g->variable_names.names[v];
-    const char *hint = missing++ < HINTED ? nearest_name_hint(arena, name, names, g->variable_names.count) : NULL;
-    weft_error_at(diag, WEFT_INVALID, position_place(g->file, g->used[v]), hint, "no `new` binds `%s`", name);
+    const char *hint = missing++ < HINTED ? language_nearest_hint(arena, name, names, g->variable_names.count) : NULL;
+    weft_error_at(diag, WEFT_INVALID, language_place(g->file, g->used[v]), hint, "no `new` binds `%s`", name);
   }
   return missing ? WEFT_INVALID : WEFT_OK;
 }
@@ -162,7 +162,7 @@ static weft_status report_endless_rules(const weft_grammar *g, weft_diag *diag) 
   weft_status status = WEFT_OK;
   for (uint64_t r = 0; r < g->rule_names.count; r++) {
     if (g->rules[r].cost != COST_NEVER) continue;
-    status = weft_error_at(diag, WEFT_INVALID, position_place(g->file, g->rules[r].at),
+    status = weft_error_at(diag, WEFT_INVALID, language_place(g->file, g->rules[r].at),
                            "give it an alternative that does not come back to it", "the rule `%s` can never end",
                            g->rule_names.names[r]);
   }
@@ -170,7 +170,7 @@ static weft_status report_endless_rules(const weft_grammar *g, weft_diag *diag) 
 }
 
 static weft_status check(weft_grammar *g, weft_arena *arena, weft_diag *diag) {
-  uint32_t start = name_table_find(&g->rule_names, "start", 5);
+  uint32_t start = language_names_find(&g->rule_names, "start", 5);
   if (start == NAME_NONE || !g->rules[start].count)
     return weft_error_at(diag, WEFT_INVALID, (weft_place){.file = g->file}, "the root of a grammar is called `start`",
                          "there is no rule `start`");
@@ -182,7 +182,7 @@ static weft_status check(weft_grammar *g, weft_arena *arena, weft_diag *diag) {
   status = report_endless_rules(g, diag);
   for (uint64_t r = 0; !status && r < g->rule_names.count; r++)
     if (!g->rules[r].reachable)
-      weft_diag_add(diag, WEFT_WARNING, position_place(g->file, g->rules[r].at), NULL,
+      weft_diag_add(diag, WEFT_WARNING, language_place(g->file, g->rules[r].at), NULL,
                     "the rule `%s` is never reached from `start`", g->rule_names.names[r]);
   return status;
 }

@@ -4,43 +4,43 @@
 #include <stdio.h>
 #include <string.h>
 
-weft_place position_place(const char *file, position at) {
+weft_place language_place(const char *file, position at) {
   return (weft_place){.file = file, .line = at.line, .column = at.column};
 }
 
-bool lexer_fail(lexer *x, position at, const char *hint, const char *format, ...) {
+bool language_fail(lexer *x, position at, const char *hint, const char *format, ...) {
   if (x->status) return false;
   char message[512];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  x->status = weft_error_at(x->diag, WEFT_INVALID, position_place(x->file, at), hint, "%s", message);
+  x->status = weft_error_at(x->diag, WEFT_INVALID, language_place(x->file, at), hint, "%s", message);
   return false;
 }
 
-bool lexer_no_memory(lexer *x) {
+bool language_no_memory(lexer *x) {
   if (!x->status) x->status = weft_error_memory(x->diag);
   return false;
 }
 
-bool lexer_expected(lexer *x, const char *what) {
+bool language_expected(lexer *x, const char *what) {
   const token *t = &x->token;
-  if (t->kind == TOKEN_END) return lexer_fail(x, t->at, NULL, "expected %s, found the end of the text", what);
+  if (t->kind == TOKEN_END) return language_fail(x, t->at, NULL, "expected %s, found the end of the text", what);
   size_t whole = t->length + (t->kind == TOKEN_DOLLAR);
   int shown = whole > 40 ? 40 : (int)whole;
   const char *start = t->start - (t->kind == TOKEN_DOLLAR);
-  return lexer_fail(x, t->at, NULL, "expected %s, found `%.*s`%s", what, shown, start, whole > 40 ? "..." : "");
+  return language_fail(x, t->at, NULL, "expected %s, found `%.*s`%s", what, shown, start, whole > 40 ? "..." : "");
 }
 
-bool lexer_enter(lexer *x) {
+bool language_enter(lexer *x) {
   if (x->depth >= LEXER_MAX_DEPTH)
-    return lexer_fail(x, x->token.at, NULL, "more than %d levels inside each other", LEXER_MAX_DEPTH);
+    return language_fail(x, x->token.at, NULL, "more than %d levels inside each other", LEXER_MAX_DEPTH);
   x->depth++;
   return true;
 }
 
-void lexer_leave(lexer *x) { x->depth--; }
+void language_leave(lexer *x) { x->depth--; }
 
 /* ---- tokens --------------------------------------------------------------------------------------------------- */
 
@@ -83,8 +83,8 @@ static bool take_integer(lexer *x) {
   bool fits = true;
   for (; x->at < x->end && is_digit(*x->at); x->at++)
     fits = fits && !__builtin_mul_overflow(value, 10, &value) && !__builtin_add_overflow(value, *x->at - '0', &value);
-  if (!fits) return lexer_fail(x, x->token.at, NULL, "this number does not fit in 64 bits");
-  if (x->at < x->end && word_starts(*x->at)) return lexer_fail(x, here(x), NULL, "a letter follows a number");
+  if (!fits) return language_fail(x, x->token.at, NULL, "this number does not fit in 64 bits");
+  if (x->at < x->end && word_starts(*x->at)) return language_fail(x, here(x), NULL, "a letter follows a number");
   x->token.kind = TOKEN_INTEGER;
   x->token.integer = value;
   x->token.start = start;
@@ -102,13 +102,13 @@ static int escaped(char letter, char quote) {
 /* What stands between the quotes, without its escapes. */
 static bool decode_text(lexer *x, const char *start) {
   char *text = weft_arena_alloc(x->arena, (size_t)(x->at - start));
-  if (!text) return lexer_no_memory(x);
+  if (!text) return language_no_memory(x);
   size_t length = 0;
   for (const char *c = start + 1; c < x->at; c++) {
     int byte = *c == '\\' ? escaped(*++c, x->quote) : (unsigned char)*c;
     position at = {.line = x->line, .column = (uint32_t)(c - x->line_start) + 1};
-    if (byte < 0) return lexer_fail(x, at, NULL, "expected n, t, \\ or %c after \\", x->quote);
-    if (byte == 0) return lexer_fail(x, at, NULL, "a text may not hold the byte 0");
+    if (byte < 0) return language_fail(x, at, NULL, "expected n, t, \\ or %c after \\", x->quote);
+    if (byte == 0) return language_fail(x, at, NULL, "a text may not hold the byte 0");
     text[length++] = (char)byte;
   }
   x->token.text = text;
@@ -120,8 +120,8 @@ static bool take_text(lexer *x) {
   const char *start = x->at++;
   while (x->at < x->end && *x->at != x->quote && *x->at != '\n') x->at += *x->at == '\\' && x->end - x->at > 1 ? 2 : 1;
   if (x->at >= x->end || *x->at == '\n')
-    return lexer_fail(x, x->token.at, "a line break inside a text is written \\n", "this text has no closing %c",
-                      x->quote);
+    return language_fail(x, x->token.at, "a line break inside a text is written \\n", "this text has no closing %c",
+                         x->quote);
   if (!x->skims && !decode_text(x, start)) return false;
   x->at++;
   x->token.kind = TOKEN_TEXT;
@@ -141,11 +141,11 @@ static bool take_mark(lexer *x) {
     return true;
   }
   unsigned char byte = (unsigned char)*x->at;
-  if (byte > ' ' && byte < 0x7f) return lexer_fail(x, x->token.at, NULL, "unexpected character `%c`", byte);
-  return lexer_fail(x, x->token.at, NULL, "unexpected byte 0x%02x", byte);
+  if (byte > ' ' && byte < 0x7f) return language_fail(x, x->token.at, NULL, "unexpected character `%c`", byte);
+  return language_fail(x, x->token.at, NULL, "unexpected byte 0x%02x", byte);
 }
 
-bool lexer_next(lexer *x) {
+bool language_next(lexer *x) {
   if (x->status) return false;
   skip_space(x);
   x->token = (token){.kind = TOKEN_END, .at = here(x), .start = x->at};
@@ -160,39 +160,39 @@ bool lexer_next(lexer *x) {
   return true;
 }
 
-bool lexer_start(lexer *x, const char *text, size_t length) {
+bool language_start(lexer *x, const char *text, size_t length) {
   x->at = x->line_start = text;
   x->end = text + length;
   x->line = 1;
   if (length > LEXER_MAX_BYTES)
-    return lexer_fail(x, (position){0}, NULL, "the text has %zu bytes; at most %llu are read", length,
-                      (unsigned long long)LEXER_MAX_BYTES);
-  return lexer_next(x);
+    return language_fail(x, (position){0}, NULL, "the text has %zu bytes; at most %llu are read", length,
+                         (unsigned long long)LEXER_MAX_BYTES);
+  return language_next(x);
 }
 
-bool lexer_at(const lexer *x, const char *spelling) {
+bool language_at(const lexer *x, const char *spelling) {
   const token *t = &x->token;
   return (t->kind == TOKEN_WORD || t->kind == TOKEN_MARK) && strlen(spelling) == t->length &&
          memcmp(t->start, spelling, t->length) == 0;
 }
 
-bool lexer_try(lexer *x, const char *spelling) { return lexer_at(x, spelling) && lexer_next(x); }
+bool language_try(lexer *x, const char *spelling) { return language_at(x, spelling) && language_next(x); }
 
-bool lexer_expect(lexer *x, const char *spelling, const char *where) {
-  if (lexer_at(x, spelling)) return lexer_next(x);
+bool language_expect(lexer *x, const char *spelling, const char *where) {
+  if (language_at(x, spelling)) return language_next(x);
   char what[120];
   snprintf(what, sizeof what, "`%s`%s%s", spelling, where ? " " : "", where ? where : "");
-  return lexer_expected(x, what);
+  return language_expected(x, what);
 }
 
-bool lexer_word(lexer *x, const char *what, const char **word) {
-  if (x->token.kind != TOKEN_WORD) return lexer_expected(x, what);
+bool language_word(lexer *x, const char *what, const char **word) {
+  if (x->token.kind != TOKEN_WORD) return language_expected(x, what);
   *word = weft_arena_string(x->arena, x->token.start, x->token.length);
-  return *word ? lexer_next(x) : lexer_no_memory(x);
+  return *word ? language_next(x) : language_no_memory(x);
 }
 
-bool lexer_integer(lexer *x, const char *what, int64_t *value) {
-  if (x->token.kind != TOKEN_INTEGER) return lexer_expected(x, what);
+bool language_integer(lexer *x, const char *what, int64_t *value) {
+  if (x->token.kind != TOKEN_INTEGER) return language_expected(x, what);
   *value = x->token.integer;
-  return lexer_next(x);
+  return language_next(x);
 }

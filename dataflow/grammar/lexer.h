@@ -42,29 +42,29 @@ typedef struct lexer {
 } lexer;
 
 /** Reads the first token. */
-bool lexer_start(lexer *x, const char *text, size_t length);
+bool language_start(lexer *x, const char *text, size_t length);
 /** Goes past the current token. */
-bool lexer_next(lexer *x);
+bool language_next(lexer *x);
 /** Whether the current token is this word or mark. */
-bool lexer_at(const lexer *x, const char *spelling);
+bool language_at(const lexer *x, const char *spelling);
 /** Goes past it if it is there. */
-bool lexer_try(lexer *x, const char *spelling);
+bool language_try(lexer *x, const char *spelling);
 /** Goes past it, or fails: "expected `;` after an alternative, found `|`". `where` may be NULL. */
-bool lexer_expect(lexer *x, const char *spelling, const char *where);
+bool language_expect(lexer *x, const char *spelling, const char *where);
 /** A word's own copy; fails with "expected WHAT, found ...". */
-bool lexer_word(lexer *x, const char *what, const char **word);
-bool lexer_integer(lexer *x, const char *what, int64_t *value);
+bool language_word(lexer *x, const char *what, const char **word);
+bool language_integer(lexer *x, const char *what, int64_t *value);
 
 /** Fails with "expected WHAT, found ..." at the current token. */
-bool lexer_expected(lexer *x, const char *what);
+bool language_expected(lexer *x, const char *what);
 /** Records the first fault and returns false. */
-bool lexer_fail(lexer *x, position at, const char *hint, const char *format, ...) WEFT_PRINTF(4, 5);
-bool lexer_no_memory(lexer *x);
-/** One level deeper, or a fault at the current token; left by lexer_leave. */
-bool lexer_enter(lexer *x);
-void lexer_leave(lexer *x);
+bool language_fail(lexer *x, position at, const char *hint, const char *format, ...) WEFT_PRINTF(4, 5);
+bool language_no_memory(lexer *x);
+/** One level deeper, or a fault at the current token; left by language_leave. */
+bool language_enter(lexer *x);
+void language_leave(lexer *x);
 
-weft_place position_place(const char *file, position at);
+weft_place language_place(const char *file, position at);
 
 /* Names numbered from 0 in the order in which they were added. */
 typedef struct name_table {
@@ -78,10 +78,10 @@ typedef struct name_table {
 #define NAME_NONE UINT32_MAX
 
 /** The number of a name, added when it is new; NAME_NONE when memory is exhausted. */
-uint32_t name_table_add(name_table *table, const char *name, size_t length);
+uint32_t language_names_add(name_table *table, const char *name, size_t length);
 /** NAME_NONE when it is not there. */
-uint32_t name_table_find(const name_table *table, const char *name, size_t length);
+uint32_t language_names_find(const name_table *table, const char *name, size_t length);
 /** "did you mean `X`?" in the arena for the nearest of `count` names, or NULL. Names that are NULL are skipped. */
-const char *nearest_name_hint(weft_arena *arena, const char *name, const char *const *names, uint64_t count);
+const char *language_nearest_hint(weft_arena *arena, const char *name, const char *const *names, uint64_t count);
 
 #endif

@@ -24,14 +24,14 @@ static bool rehash(name_table *table) {
   return true;
 }
 
-uint32_t name_table_find(const name_table *table, const char *name, size_t length) {
+uint32_t language_names_find(const name_table *table, const char *name, size_t length) {
   if (!table->slot_count) return NAME_NONE;
   uint32_t number = table->slots[slot_of(table, name, length)];
   return number ? number - 1 : NAME_NONE;
 }
 
-uint32_t name_table_add(name_table *table, const char *name, size_t length) {
-  uint32_t number = name_table_find(table, name, length);
+uint32_t language_names_add(name_table *table, const char *name, size_t length) {
+  uint32_t number = language_names_find(table, name, length);
   if (number != NAME_NONE) return number;
   if (table->count * 2 >= table->slot_count && !rehash(table)) return NAME_NONE;
   if (!weft_arena_grow(table->arena, &table->names, table->count, &table->capacity, sizeof *table->names))
@@ -43,7 +43,7 @@ uint32_t name_table_add(name_table *table, const char *name, size_t length) {
   return (uint32_t)table->count++;
 }
 
-const char *nearest_name_hint(weft_arena *arena, const char *name, const char *const *names, uint64_t count) {
+const char *language_nearest_hint(weft_arena *arena, const char *name, const char *const *names, uint64_t count) {
   const char *nearest = NULL;
   uint32_t least = UINT32_MAX;
   for (uint64_t i = 0; i < count; i++) {

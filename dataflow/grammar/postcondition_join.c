@@ -14,7 +14,7 @@ typedef struct part_list {
 
 static bool add_part(postcondition_parser *p, part_list *list, const node *part) {
   if (!weft_arena_grow(p->x.arena, &list->items, list->count, &list->capacity, sizeof part))
-    return lexer_no_memory(&p->x);
+    return language_no_memory(&p->x);
   list->items[list->count++] = part;
   return true;
 }
@@ -105,7 +105,7 @@ bool postcondition_plan_join(postcondition_parser *p, node *quantifier) {
   uint64_t key = find_key(p, &list, quantifier->slot, &side);
   if (key == list.count) return true;
   join_plan *plan = WEFT_NEW(p->x.arena, join_plan);
-  if (!plan) return lexer_no_memory(&p->x);
+  if (!plan) return language_no_memory(&p->x);
   *plan = (join_plan){.before = list.items,
                       .before_count = (uint32_t)key,
                       .key = list.items[key]->parts[side],

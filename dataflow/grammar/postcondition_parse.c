@@ -27,23 +27,23 @@ static bool parse_let(postcondition_parser *p, bool outermost, uint64_t block_st
   position at = x->token.at;
   node *value;
   s->kind = STATEMENT_LET;
-  if (!lexer_word(x, "a name", &s->name)) return false;
-  if (is_visible(p, block_start, s->name)) return lexer_fail(x, at, NULL, "`%s` is bound twice", s->name);
-  if (!lexer_expect(x, "=", "after a name") || !postcondition_parse_expression(p, &value) ||
+  if (!language_word(x, "a name", &s->name)) return false;
+  if (is_visible(p, block_start, s->name)) return language_fail(x, at, NULL, "`%s` is bound twice", s->name);
+  if (!language_expect(x, "=", "after a name") || !postcondition_parse_expression(p, &value) ||
       !postcondition_bind(p, s->name, at, outermost, &s->slot))
     return false;
   s->value = value;
-  return lexer_expect(x, ";", "after a let");
+  return language_expect(x, ";", "after a let");
 }
 
 static bool parse_assert(postcondition_parser *p, statement *s) {
   node *value;
   s->kind = STATEMENT_ASSERT;
-  if (!lexer_word(&p->x, "a label", &s->name) || !lexer_expect(&p->x, ":", "after a label") ||
+  if (!language_word(&p->x, "a label", &s->name) || !language_expect(&p->x, ":", "after a label") ||
       !postcondition_parse_expression(p, &value))
     return false;
   s->value = value;
-  return lexer_expect(&p->x, ";", "after an assert");
+  return language_expect(&p->x, ";", "after an assert");
 }
 
 static bool parse_forall(postcondition_parser *p, statement *s) {
@@ -52,39 +52,40 @@ static bool parse_forall(postcondition_parser *p, statement *s) {
   uint64_t height = p->scope_count;
   node *source, *where;
   s->kind = STATEMENT_FORALL;
-  if (!lexer_word(x, "a variable", &s->name) || !lexer_expect(x, "in", "after a variable") ||
+  if (!language_word(x, "a variable", &s->name) || !language_expect(x, "in", "after a variable") ||
       !postcondition_parse_operand(p, &source) || !postcondition_bind(p, s->name, at, false, &s->slot))
     return false;
   s->value = source;
-  if (lexer_try(x, "where")) {
+  if (language_try(x, "where")) {
     if (!postcondition_parse_expression(p, &where)) return false;
     s->where = where;
   }
   statement_list body = {0};
-  if (!lexer_expect(x, "{", "before the body of a forall") || !lexer_enter(x) || !parse_statements(p, false, &body))
+  if (!language_expect(x, "{", "before the body of a forall") || !language_enter(x) ||
+      !parse_statements(p, false, &body))
     return false;
-  lexer_leave(x);
+  language_leave(x);
   p->scope_count = height;
   s->body = body.items;
   s->body_count = body.count;
-  return lexer_expect(x, "}", "after the body of a forall");
+  return language_expect(x, "}", "after the body of a forall");
 }
 
 static bool parse_statements(postcondition_parser *p, bool outermost, statement_list *list) {
   lexer *x = &p->x;
   uint64_t block_start = p->scope_count;
-  while (!x->status && !lexer_at(x, "}")) {
+  while (!x->status && !language_at(x, "}")) {
     statement s = {.at = x->token.at};
-    if (lexer_try(x, "let")) {
+    if (language_try(x, "let")) {
       if (!parse_let(p, outermost, block_start, &s)) return false;
-    } else if (lexer_try(x, "assert")) {
+    } else if (language_try(x, "assert")) {
       if (!parse_assert(p, &s)) return false;
-    } else if (lexer_try(x, "forall")) {
+    } else if (language_try(x, "forall")) {
       if (!parse_forall(p, &s)) return false;
     } else {
-      return lexer_expected(x, "let, assert, forall or `}`");
+      return language_expected(x, "let, assert, forall or `}`");
     }
-    if (!weft_arena_grow(x->arena, &list->items, list->count, &list->capacity, sizeof s)) return lexer_no_memory(x);
+    if (!weft_arena_grow(x->arena, &list->items, list->count, &list->capacity, sizeof s)) return language_no_memory(x);
     list->items[list->count++] = s;
   }
   return !x->status;
@@ -96,10 +97,10 @@ static bool parse_statements(postcondition_parser *p, bool outermost, statement_
 static bool parse_language(postcondition_parser *p) {
   const char *version;
   position at = p->x.token.at;
-  if (!lexer_word(&p->x, "a version", &version)) return false;
+  if (!language_word(&p->x, "a version", &version)) return false;
   if (strcmp(version, "v0") != 0)
-    return lexer_fail(&p->x, at, "language v0;", "this language is not known: `%s`", version);
-  return lexer_expect(&p->x, ";", "after the language");
+    return language_fail(&p->x, at, "language v0;", "this language is not known: `%s`", version);
+  return language_expect(&p->x, ";", "after the language");
 }
 
 /* vocabulary mlir = mlir.generic@1; */
@@ -107,51 +108,53 @@ static bool parse_vocabulary(postcondition_parser *p) {
   lexer *x = &p->x;
   const char *alias, *group, *name;
   int64_t version;
-  if (!lexer_word(x, "a name", &alias) || !lexer_expect(x, "=", "after a name")) return false;
+  if (!language_word(x, "a name", &alias) || !language_expect(x, "=", "after a name")) return false;
   position at = x->token.at;
-  if (!lexer_word(x, "a vocabulary", &group) || !lexer_expect(x, ".", NULL) || !lexer_word(x, "a vocabulary", &name) ||
-      !lexer_expect(x, "@", "before a version") || !lexer_integer(x, "a version", &version))
+  if (!language_word(x, "a vocabulary", &group) || !language_expect(x, ".", NULL) ||
+      !language_word(x, "a vocabulary", &name) || !language_expect(x, "@", "before a version") ||
+      !language_integer(x, "a version", &version))
     return false;
   if (strcmp(group, "mlir") != 0 || strcmp(name, "generic") != 0 || version != 1)
-    return lexer_fail(x, at, "the one that is known is mlir.generic@1", "this vocabulary is not known");
+    return language_fail(x, at, "the one that is known is mlir.generic@1", "this vocabulary is not known");
   if (!weft_arena_grow(x->arena, &p->aliases, p->alias_count, &p->alias_capacity, sizeof *p->aliases))
-    return lexer_no_memory(x);
+    return language_no_memory(x);
   p->aliases[p->alias_count++] = alias;
-  return lexer_expect(x, ";", "after a vocabulary");
+  return language_expect(x, ";", "after a vocabulary");
 }
 
 /* metadata { name = "text"; ... }: for readers. */
 static bool parse_metadata(postcondition_parser *p) {
   lexer *x = &p->x;
   const char *name;
-  if (!lexer_expect(x, "{", "after metadata")) return false;
-  while (!x->status && !lexer_at(x, "}")) {
-    if (!lexer_word(x, "a name or `}`", &name) || !lexer_expect(x, "=", "after a name")) return false;
-    if (x->token.kind != TOKEN_TEXT && x->token.kind != TOKEN_INTEGER) return lexer_expected(x, "a text or a number");
-    if (!lexer_next(x) || !lexer_expect(x, ";", "after a value")) return false;
+  if (!language_expect(x, "{", "after metadata")) return false;
+  while (!x->status && !language_at(x, "}")) {
+    if (!language_word(x, "a name or `}`", &name) || !language_expect(x, "=", "after a name")) return false;
+    if (x->token.kind != TOKEN_TEXT && x->token.kind != TOKEN_INTEGER)
+      return language_expected(x, "a text or a number");
+    if (!language_next(x) || !language_expect(x, ";", "after a value")) return false;
   }
-  return lexer_expect(x, "}", NULL);
+  return language_expect(x, "}", NULL);
 }
 
 static bool parse_constraints(postcondition_parser *p) {
   statement_list list = {0};
-  if (!lexer_expect(&p->x, "{", "after constraints") || !parse_statements(p, true, &list)) return false;
+  if (!language_expect(&p->x, "{", "after constraints") || !parse_statements(p, true, &list)) return false;
   p->result->statements = list.items;
   p->result->statement_count = list.count;
-  return lexer_expect(&p->x, "}", NULL);
+  return language_expect(&p->x, "}", NULL);
 }
 
 static bool parse_postcondition(postcondition_parser *p) {
   lexer *x = &p->x;
-  if (!lexer_expect(x, "postcondition", NULL) || !lexer_word(x, "a name", &p->result->name) ||
-      !lexer_expect(x, "{", "after the name") || !lexer_expect(x, "language", "as the first section") ||
+  if (!language_expect(x, "postcondition", NULL) || !language_word(x, "a name", &p->result->name) ||
+      !language_expect(x, "{", "after the name") || !language_expect(x, "language", "as the first section") ||
       !parse_language(p))
     return false;
-  while (lexer_try(x, "vocabulary"))
+  while (language_try(x, "vocabulary"))
     if (!parse_vocabulary(p)) return false;
-  if (lexer_try(x, "metadata") && !parse_metadata(p)) return false;
-  if (!lexer_expect(x, "constraints", NULL) || !parse_constraints(p) || !lexer_expect(x, "}", NULL)) return false;
-  return x->token.kind == TOKEN_END || lexer_expected(x, "the end of the text");
+  if (language_try(x, "metadata") && !parse_metadata(p)) return false;
+  if (!language_expect(x, "constraints", NULL) || !parse_constraints(p) || !language_expect(x, "}", NULL)) return false;
+  return x->token.kind == TOKEN_END || language_expected(x, "the end of the text");
 }
 
 static weft_postcondition *postcondition_new(const char *name) {
@@ -180,8 +183,8 @@ weft_status weft_postcondition_parse(const char *name, const char *text, size_t 
   /* A copy, since the parts of conjunctions are quoted in messages later. */
   const char *copy = length <= LEXER_MAX_BYTES ? weft_arena_string(r->arena, text, length) : text;
   if (!copy)
-    lexer_no_memory(&p.x);
-  else if (lexer_start(&p.x, copy, length))
+    language_no_memory(&p.x);
+  else if (language_start(&p.x, copy, length))
     parse_postcondition(&p);
   if (p.x.status)
     weft_postcondition_free(r);

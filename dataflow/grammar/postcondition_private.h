@@ -147,6 +147,6 @@ bool postcondition_parse_operand(postcondition_parser *p, node **result);
 bool postcondition_bind(postcondition_parser *p, const char *name, position at, bool global, uint32_t *slot);
 /** Plans the join of an EXISTS or NONE node where its condition allows one. */
 bool postcondition_plan_join(postcondition_parser *p, node *quantifier);
-const char *member_name(member which);
+const char *postcondition_member_name(member which);
 
 #endif

@@ -170,9 +170,9 @@ static bool run(sampler *s, uint32_t start) {
 static weft_status find_start(const sampler *s, uint32_t *start) {
   const name_table *names = &s->grammar->rule_names;
   const char *name = s->options.start ? s->options.start : "start";
-  *start = name_table_find(names, name, strlen(name));
+  *start = language_names_find(names, name, strlen(name));
   if (*start != NAME_NONE) return WEFT_OK;
-  const char *hint = nearest_name_hint(s->arena, name, names->names, names->count);
+  const char *hint = language_nearest_hint(s->arena, name, names->names, names->count);
   return weft_error(s->diag, WEFT_USAGE, hint, "the grammar has no rule `%s`", name);
 }
 
@@ -183,9 +183,9 @@ static weft_status set_pins(sampler *s) {
   if (!s->current || !s->pinned) return weft_error_memory(s->diag);
   for (uint64_t i = 0; i < s->options.pin_count; i++) {
     const weft_grammar_pin *pin = &s->options.pins[i];
-    uint32_t number = name_table_find(names, pin->name, strlen(pin->name));
+    uint32_t number = language_names_find(names, pin->name, strlen(pin->name));
     if (number == NAME_NONE) {
-      const char *hint = nearest_name_hint(s->arena, pin->name, names->names, names->count);
+      const char *hint = language_nearest_hint(s->arena, pin->name, names->names, names->count);
       return weft_error(s->diag, WEFT_USAGE, hint, "the grammar has no variable `%s`", pin->name);
     }
     s->pinned[number] = &pin->value;

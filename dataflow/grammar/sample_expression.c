@@ -12,7 +12,7 @@ bool sampler_fail(sampler *s, position at, const char *hint, const char *format,
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  s->status = weft_error_at(s->diag, WEFT_INVALID, position_place(s->grammar->file, at), hint, "%s", message);
+  s->status = weft_error_at(s->diag, WEFT_INVALID, language_place(s->grammar->file, at), hint, "%s", message);
   return false;
 }
 
