@@ -149,7 +149,8 @@ static weft_status bind_factor(weft_partitioner *p, uint32_t op, uint8_t factor,
   weft_claims *claims = &p->claims[op];
   weft_cut *cut = &p->plan[op].cuts[factor];
   if (claims->factor_by[factor]) {
-    bool pinned = count > 0 && cut->axis_count == 0 && claims->axis_by[axes[0]] == claims->factor_by[factor];
+    bool pinned = count > 0 && cut->axis_count == 0 && p->plan[op].pins[axes[0]] != WEFT_NO_PIN &&
+                  claims->axis_by[axes[0]] == claims->factor_by[factor];
     if (pinned || (cut->axis_count == count && memcmp(cut->axes, axes, count) == 0)) return WEFT_OK;
     return contradiction(p, op, factor, claims->factor_by[factor], by);
   }

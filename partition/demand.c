@@ -253,7 +253,26 @@ static void demand_ops(machine *m) {
 typedef struct holder {
   weft_block block;
   uint32_t chip;
+  bool idle; /* the block would have to be made here for the output alone */
 } holder;
+
+/* Whether a chip takes part in an op by its own cut: chips without segments of a fold, and what follows it there, do
+ * not. */
+static bool natural(const machine *m, uint32_t op, uint32_t chip) {
+  const weft_graph *graph = m->p->graph;
+  for (;;) {
+    const weft_graph_op *source = &graph->ops[op];
+    const weft_cut *cut = weft_reduce_cut(m->p, source, &m->p->plan[op]);
+    if (cut) {
+      uint64_t part = weft_cut_part(m->p, cut, chip), parts = weft_cut_parts(m->p, cut);
+      return cut->segments * part / parts < cut->segments * (part + 1) / parts;
+    }
+    uint32_t before = WEFT_NONE;
+    for (uint32_t i = 0; i < source->in_count && before == WEFT_NONE; i++) before = graph->values[source->ins[i]].producer;
+    if (weft_is_choice(m->p, op) || before == WEFT_NONE) return true;
+    op = before;
+  }
+}
 
 static int by_block(const void *a, const void *b) {
   const holder *x = a, *y = b;
@@ -261,6 +280,7 @@ static int by_block(const void *a, const void *b) {
     if (x->block.begin[d] != y->block.begin[d]) return x->block.begin[d] < y->block.begin[d] ? -1 : 1;
     if (x->block.end[d] != y->block.end[d]) return x->block.end[d] < y->block.end[d] ? -1 : 1;
   }
+  if (x->idle != y->idle) return x->idle ? 1 : -1;
   return x->chip < y->chip ? -1 : x->chip > y->chip;
 }
 
@@ -270,7 +290,7 @@ static bool busy(const machine *m, uint32_t chip) {
   return false;
 }
 
-/* The lowest chip that has a block of an output writes it; the others that take part in making it hold replicas. */
+/* The lowest chip that takes part in a block of an output writes it; others that are busy anyway hold replicas. */
 static void demand_output(machine *m, uint32_t value, holder *holders, const bool *takes_part) {
   const weft_value *output = &m->p->graph->values[value];
   const weft_graph_op *maker = &m->p->graph->ops[output->producer];
@@ -280,6 +300,7 @@ static void demand_output(machine *m, uint32_t value, holder *holders, const boo
     if (!weft_result_block(m->p, maker, &m->p->plan[output->producer], chip, &held->block)) continue;
     weft_block_to_plane(output, &held->block);
     held->chip = chip;
+    held->idle = !natural(m, output->producer, chip);
     count++;
   }
   qsort(holders, count, sizeof *holders, by_block);
@@ -288,12 +309,12 @@ static void demand_output(machine *m, uint32_t value, holder *holders, const boo
     bound |= maker->out_factors[d] != WEFT_NO_FACTOR &&
              m->p->claims[output->producer].factor_by[maker->out_factors[d]] != NULL;
   for (uint64_t i = 0; i < count && !m->failed; i++) {
-    bool lowest = i == 0 || !weft_block_equal(&holders[i].block, &holders[i - 1].block);
-    if (!lowest && !bound && !(takes_part && takes_part[holders[i].chip])) continue;
+    bool first = i == 0 || !weft_block_equal(&holders[i].block, &holders[i - 1].block);
+    if (!first && !bound && !(takes_part && takes_part[holders[i].chip])) continue;
     uint32_t asked = request(m, value, &holders[i].block, holders[i].chip);
     if (asked == WEFT_NONE) return;
     m->records[asked].output = true;
-    m->records[asked].writer = lowest;
+    m->records[asked].writer = first;
   }
 }
 

@@ -160,7 +160,7 @@ static void explain_op(what_if *w, uint32_t op, weft_text *report) {
 static void explain_tensor(what_if *w, const weft_value *value, weft_text *report) {
   const weft_partitioner *p = w->p;
   uint32_t id = (uint32_t)(value - p->graph->values);
-  weft_text_printf(report, "    %-6s %s ", weft_tensor_role_name(value->role), value->name);
+  weft_text_printf(report, "    %s %s ", weft_tensor_role_name(value->role), value->name);
   if (value->producer != WEFT_NONE) {
     print_layout(p, report, w->plan[value->producer], value, p->graph->ops[value->producer].out_factors);
   } else {

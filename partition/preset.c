@@ -133,6 +133,8 @@ static weft_status apply_item(weft_partitioner *p, const layers *found, const ch
   int shown = (int)weft_min_u64((uint64_t)(end - text), 80);
   const char *by = weft_arena_printf(p->arena, "--split %.*s", shown, text);
   if (!by) return weft_error_memory(p->diag);
+  if (text == end)
+    return weft_error(p->diag, WEFT_USAGE, presets_hint, "--split %.80s: there is no preset ''", p->options->split);
   uint32_t axis = 0;
   if (equals) {
     axis = weft_mesh_axis(p->mesh, text, (size_t)(equals - text));
