@@ -220,7 +220,11 @@ void weft_graph_store_as(weft_graph *graph, uint32_t value, weft_format dtype) {
   } else if (v->has_partial) {
     weft_graph_error(graph, NULL, "the partial result '%s' stays Fp32", v->name);
   } else {
+    weft_format before = v->dtype;
     v->dtype = dtype;
+    if (weft_op_check(graph, &graph->ops[v->producer], graph->diag) == WEFT_OK) return;
+    v->dtype = before;
+    graph->failed = true;
   }
 }
 
