@@ -196,6 +196,19 @@ static void print_report(const char *directory, const weft_program *machine, con
   printf("next: ninja -C %s\n", directory);
 }
 
+/** A schedule of weft's own is taken back to its Template, which the steps that follow start from. One that has none stays as it is
+ * when it is for one chip: it will be walked. */
+static weft_status to_template(weft_program **program, const weft_target *target, weft_diag *diag) {
+  if (weft_program_phase(*program) < WEFT_PHASE_SCHEDULED) return WEFT_OK;
+  weft_program *template = NULL;
+  bool one_chip = weft_program_chips(*program) <= 1 && (*program)->chips <= 1;
+  weft_status status = weft_program_template(*program, target, &template, one_chip ? NULL : diag);
+  if (status != WEFT_OK) return one_chip && status == WEFT_INVALID ? WEFT_OK : status;
+  weft_program_free(*program);
+  *program = template;
+  return WEFT_OK;
+}
+
 weft_status weft_tool_compile(const char *path, const weft_machine_options *options, const char *directory, uint64_t threads,
                             weft_diag *diag) {
   weft_program *program = NULL, *machine = NULL;
@@ -203,6 +216,7 @@ weft_status weft_tool_compile(const char *path, const weft_machine_options *opti
   weft_text report_text = {0};
   weft_status status = weft_target_load(options->target ? options->target : "cpu", &target, diag);
   if (status == WEFT_OK) status = weft_tool_read(path, &program, diag);
+  if (status == WEFT_OK) status = to_template(&program, &target, diag);
   if (status == WEFT_OK) status = weft_tool_shard(program, options, &target, &machine, &report_text, diag);
   if (status == WEFT_OK) {
     weft_codegen_report report;
