@@ -114,7 +114,8 @@ static bool index_items(check *c, weft_site_index *index) {
     const weft_site_items *list = &lists[index->entries[i].entry];
     for (uint64_t j = 0; j < list->item_count; j++, sequence++) {
       in_order[sequence] = list->items[j];
-      uint64_t k = weft_section_of_item(p, list->items[j]);
+      bool exists = list->items[j] < p->work.item_count;
+      uint64_t k = exists ? weft_section_of_item(p, list->items[j]) : UINT64_MAX;
       if (k == UINT64_MAX) continue;
       index->keys[index->item_count++] =
           (section_item){.section = k, .site = index->entries[i].site, .sequence = sequence};

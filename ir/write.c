@@ -82,6 +82,7 @@ static void put_escape(writer *w, unsigned char byte) {
 }
 
 static void put_string(writer *w, const char *string) {
+  if (!string) string = "";
   put_byte(w, '"');
   const char *run = string;
   const char *at = string;
@@ -204,6 +205,10 @@ static void write_or_null(writer *w, const shape *s, const void *value) {
 }
 
 static void write_body(writer *w, const shape *s, const weft_body *body) {
+  if (!body->node_count) {
+    put(w, "null", 4);
+    return;
+  }
   const weft_body_node *outer = w->nodes;
   w->nodes = body->nodes;
   uint32_t root = (uint32_t)(body->node_count - 1);
