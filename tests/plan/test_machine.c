@@ -1,0 +1,154 @@
+/* Networks over any number of chips: the planned machine program, run op by op, gives the bits of the graph's
+ * interpreter. */
+#include "support.h"
+#include "weft/graph.h"
+#include "weft/partition.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct network {
+  uint64_t layers[5];
+  uint32_t count;
+  uint64_t batch;
+  weft_format dtype;
+  uint32_t segments;
+} network;
+
+static weft_graph *make_network(const network *n) {
+  weft_diag *diag = weft_diag_new();
+  weft_mlp_options options = {.layers = n->layers,
+                              .layer_count = n->count,
+                              .batch = n->batch,
+                              .dtype = n->dtype,
+                              .bias = true,
+                              .relu = true,
+                              .segments = n->segments};
+  weft_graph *graph = NULL;
+  weft_status status = weft_graph_new_mlp(&options, "y", &graph, diag);
+  if (status) print_error("%s\n", first_message(diag));
+  assert_int_equal(status, WEFT_OK);
+  return graph;
+}
+
+static void inputs_of_graph(const weft_graph *graph, uint64_t seed, weft_array_set *set) {
+  uint64_t state = seed;
+  for (uint64_t v = 0; v < graph->value_count; v++) {
+    const weft_value *value = &graph->values[v];
+    if (value->role != WEFT_ROLE_INPUT && value->role != WEFT_ROLE_PARAM) continue;
+    weft_array *array = weft_array_set_add(set, value->name, value->dtype, value->rank, value->extents);
+    for (uint64_t i = 0; i < weft_array_elements(array); i++) {
+      uint64_t bits = weft_random_next(&state);
+      if (weft_format_is_float(value->dtype))
+        weft_store_f32(value->dtype, array->data, i, (float)(bits >> 40) / 8388608.0f - 1.0f);
+      else if (value->has_range)
+        weft_store_i64(value->dtype, array->data, i,
+                       value->range.low + (int64_t)(bits % (uint64_t)(value->range.high - value->range.low + 1)));
+      else
+        weft_store_i64(value->dtype, array->data, i, (int64_t)(bits % 201) - 100);
+    }
+  }
+}
+
+static weft_program *machine_program(const weft_graph *graph, const char *mesh, const char *split) {
+  weft_diag *diag = weft_diag_new();
+  weft_target target;
+  weft_graph *machine = NULL;
+  weft_program *program = NULL;
+  weft_partition_options options = {.split = split};
+  weft_status status = weft_target_load("cpu", &target, diag);
+  if (!status) status = weft_mesh_parse(mesh, &options.mesh, diag);
+  if (!status) status = weft_partition(graph, &options, &target, &machine, NULL, diag);
+  if (!status) status = weft_graph_lower(machine, &program, diag);
+  if (status) print_error("%s %s: %s\n", mesh, split, first_message(diag));
+  assert_int_equal(status, WEFT_OK);
+  weft_graph_free(machine);
+  weft_diag_free(diag);
+  return program;
+}
+
+static void check(const weft_graph *graph, const weft_array_set *in, const weft_array_set *want,
+                  weft_program *program) {
+  (void)graph;
+  weft_array_set out = {0};
+  plan_for(program, "cpu", NULL);
+  evaluate(program, in, &out);
+  assert_same_sets(want, &out);
+  weft_array_set_free(&out);
+  weft_diag *diag = weft_diag_new();
+  weft_status status = run_program(program, in, true, 5, &out, diag);
+  if (status) print_error("%s\n", first_message(diag));
+  assert_int_equal(status, WEFT_OK);
+  assert_same_sets(want, &out);
+  weft_array_set_free(&out);
+  weft_diag_free(diag);
+}
+
+static void check_network(const network *n) {
+  weft_graph *graph = make_network(n);
+  weft_array_set in = {0}, want = {0};
+  inputs_of_graph(graph, 3, &in);
+  weft_diag *diag = weft_diag_new();
+  weft_status status = weft_graph_interpret(graph, &in, &want, diag);
+  if (status) print_error("%s\n", first_message(diag));
+  assert_int_equal(status, WEFT_OK);
+  weft_program *program = NULL;
+  assert_int_equal(weft_graph_lower(graph, &program, diag), WEFT_OK);
+  check(graph, &in, &want, program);
+  weft_program_free(program);
+  static const char *const cases[][2] = {{"x=2", "columns"}, {"x=3", "rows"},       {"x=4", "rows"},
+                                         {"x=2", "batch"},   {"x=4", "column-row"}, {"x=2,y=2", "x=batch,y=columns"},
+                                         {"x=3", "columns"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    program = machine_program(graph, cases[i][0], cases[i][1]);
+    check(graph, &in, &want, program);
+    weft_program_free(program);
+  }
+  weft_array_set_free(&in);
+  weft_array_set_free(&want);
+  weft_diag_free(diag);
+  weft_graph_free(graph);
+}
+
+static void test_networks(void **state) {
+  (void)state;
+  static const network networks[] = {
+      {{33, 65, 7}, 3, 5, WEFT_FP32, 0},        {{1, 1}, 2, 1, WEFT_FP32, 0},
+      {{200, 40, 33, 10}, 4, 40, WEFT_FP32, 0}, {{65, 34, 9}, 3, 70, WEFT_BF16, 2},
+      {{50, 40, 10}, 3, 12, WEFT_INT8, 0},      {{130, 70, 5}, 3, 33, WEFT_FP32, 4},
+      {{300, 257, 10}, 3, 100, WEFT_FP32, 0},
+  };
+  for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) check_network(&networks[i]);
+}
+
+/** Every chip's program of a split is planned and certified by itself. */
+static void test_split_programs(void **state) {
+  (void)state;
+  network n = {{96, 64, 40, 10}, 4, 33, WEFT_FP32, 4};
+  weft_graph *graph = make_network(&n);
+  static const char *const splits[] = {"columns", "rows", "batch", "column-row"};
+  for (size_t i = 0; i < 4; i++) {
+    weft_program *machine = machine_program(graph, "x=4", splits[i]);
+    weft_program *programs[4] = {0};
+    weft_diag *diag = weft_diag_new();
+    weft_status status = weft_split(machine, 4, programs, diag);
+    if (status) print_error("%s\n", first_message(diag));
+    assert_int_equal(status, WEFT_OK);
+    for (int c = 0; c < 4; c++) {
+      plan_for(programs[c], "cpu", NULL);
+      assert_int_equal(weft_program_phase(programs[c]), WEFT_PHASE_VERIFIED);
+      weft_program_free(programs[c]);
+    }
+    weft_program_free(machine);
+    weft_diag_free(diag);
+  }
+  weft_graph_free(graph);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_networks),
+      cmocka_unit_test(test_split_programs),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
