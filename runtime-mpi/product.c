@@ -3,7 +3,23 @@
 
 #include <string.h>
 
+/* Fastest first. */
+#if defined(__x86_64__)
+#define KERNEL_SETS(ROW)                                                                                               \
+  ROW(avx512)                                                                                                          \
+  ROW(avx2)                                                                                                            \
+  ROW(plain)
+#elif defined(__aarch64__)
+#define KERNEL_SETS(ROW)                                                                                               \
+  ROW(neon)                                                                                                            \
+  ROW(plain)
+#else
 #define KERNEL_SETS(ROW) ROW(plain)
+#endif
+
+#define ROW(name) extern const weft_kernel_set weft_kernels_##name;
+KERNEL_SETS(ROW)
+#undef ROW
 
 static const weft_kernel_set *const kernel_sets[] = {
 #define ROW(name) &weft_kernels_##name,

@@ -67,4 +67,5 @@ bool weft_product_plain(const weft_product_job *job) {
 
 static bool always(void) { return true; }
 
+extern const weft_kernel_set weft_kernels_plain;
 const weft_kernel_set weft_kernels_plain = {.name = "plain", .available = always, .product = weft_product_plain};

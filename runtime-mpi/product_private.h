@@ -36,6 +36,5 @@ const weft_kernel_set *weft_kernel_set_at(uint32_t index);
 
 /** The definition, in plain C: covers everything. */
 bool weft_product_plain(const weft_product_job *job);
-extern const weft_kernel_set weft_kernels_plain;
 
 #endif
