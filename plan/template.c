@@ -7,8 +7,9 @@
 
 /** Row-major planes of tiles and one tile a block: docs/lowering.md. */
 typedef struct restorer {
-  const weft_program *planned;
-  weft_program *program; /**< being made */
+  const weft_program *given;
+  const weft_program *planned; /**< a copy in the arena of the program being made, which keeps pointing into it */
+  weft_program *program;       /**< being made */
   weft_arena *scratch;
   plan_units units;
   uint64_t *first_unit;  /**< by template unit: the copy it is made from */
@@ -268,8 +269,23 @@ static void restore_section(restorer *r, uint64_t k, uint64_t *t, bool several_c
   section->plan = (weft_block_plan){0};
 }
 
+/** New arrays, so that the copy's stay readable while these are filled. */
+static bool new_arrays(restorer *r) {
+  weft_program *program = r->program;
+  weft_arena *arena = program->arena;
+  weft_section *sections = WEFT_NEW_ARRAY(arena, weft_section, program->section_count);
+  if (sections) memcpy(sections, program->sections, program->section_count * sizeof *sections);
+  program->sections = sections;
+  program->stages = WEFT_NEW_ARRAY(arena, weft_stage, program->stage_count);
+  program->buffers = WEFT_NEW_ARRAY(arena, weft_buffer, program->buffer_count);
+  program->edges = WEFT_NEW_ARRAY(arena, weft_edge, program->edge_count);
+  program->work.items = WEFT_NEW_ARRAY(arena, weft_work_item, program->work.item_count);
+  return !weft_arena_failed(arena);
+}
+
 static weft_status restore(restorer *r) {
   weft_program *program = r->program;
+  if (!new_arrays(r)) return weft_error_memory(r->diag);
   bool several_chips = program->chips > 1 || program->chip != WEFT_NONE;
   program->placement = NULL;
   program->memory = NULL;
@@ -298,7 +314,7 @@ static weft_status compare(restorer *r, const weft_target *target) {
   if (status == WEFT_OK && (weft_program_validate(again, 1, NULL, quiet) != WEFT_OK || weft_plan(again, target, &options, quiet) != WEFT_OK))
     status = unknown(r, "what its stages come from is no program");
   if (status == WEFT_OK) {
-    weft_program_write(r->planned, &expected);
+    weft_program_write(r->given, &expected);
     weft_program_write(again, &found);
     if (expected.failed || found.failed)
       status = weft_error_memory(r->diag);
@@ -312,21 +328,30 @@ static weft_status compare(restorer *r, const weft_target *target) {
   return status;
 }
 
+static weft_status make_template(restorer *r, const weft_target *target) {
+  const weft_program *given = r->given;
+  if (weft_program_phase(given) < WEFT_PHASE_SCHEDULED || given->section_count == 0 || given->trip_count)
+    return unknown(r, "it is not a schedule that weft planned");
+  weft_status status = plan_units_find(r->planned, r->scratch, &r->units, r->diag);
+  if (status == WEFT_OK) status = group_units(r);
+  if (status != WEFT_OK) return status;
+  r->stage_map = WEFT_NEW_ARRAY(r->scratch, uint32_t, given->stage_count);
+  r->buffer_map = WEFT_NEW_ARRAY(r->scratch, uint32_t, given->buffer_count);
+  status = r->stage_map && r->buffer_map ? restore(r) : weft_error_memory(r->diag);
+  return status == WEFT_OK ? compare(r, target) : status;
+}
+
 weft_status weft_program_template(const weft_program *planned, const weft_target *target, weft_program **program, weft_diag *diag) {
   *program = NULL;
-  restorer r = {.planned = planned, .diag = diag, .scratch = weft_arena_new(), .program = weft_program_clone(planned)};
-  weft_status status = WEFT_OK;
-  if (!r.scratch || !r.program) status = weft_error_memory(diag);
-  if (status == WEFT_OK && (weft_program_phase(planned) < WEFT_PHASE_SCHEDULED || planned->section_count == 0 || planned->trip_count))
-    status = unknown(&r, "it is not a schedule that weft planned");
-  if (status == WEFT_OK) status = plan_units_find(planned, r.scratch, &r.units, diag);
-  if (status == WEFT_OK) status = group_units(&r);
-  if (status == WEFT_OK) {
-    r.stage_map = WEFT_NEW_ARRAY(r.scratch, uint32_t, planned->stage_count);
-    r.buffer_map = WEFT_NEW_ARRAY(r.scratch, uint32_t, planned->buffer_count);
-    status = r.stage_map && r.buffer_map ? restore(&r) : weft_error_memory(diag);
+  restorer r = {.given = planned, .diag = diag, .scratch = weft_arena_new(), .program = weft_program_clone(planned)};
+  weft_status status = weft_error_memory(NULL);
+  if (r.scratch && r.program) {
+    weft_program copy = *r.program;
+    r.planned = &copy;
+    status = make_template(&r, target);
+  } else {
+    weft_error_memory(diag);
   }
-  if (status == WEFT_OK) status = compare(&r, target);
   weft_arena_free(r.scratch);
   if (status == WEFT_OK)
     *program = r.program;

@@ -62,9 +62,9 @@ static void assert_same(const weft_program *a, const weft_program *b) {
 static void back_and_forth(weft_format dtype, uint64_t batch, const char *mesh, const char *split) {
   weft_program *program = network(dtype, batch, mesh, split), *planned = scheduled(program), *template;
   ok(weft_program_template(planned, &cpu, &template, diag));
+  weft_program_free(planned); /* the template stands alone */
   assert_same(template, program);
   weft_program_free(template);
-  weft_program_free(planned);
   weft_program_free(program);
 }
 
