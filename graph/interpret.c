@@ -98,6 +98,21 @@ static weft_status check_dataset(interpretation *run, const weft_value *value, c
                     weft_extents_print(array->rank, array->extents).text, weft_extents_print(rank, extents).text);
 }
 
+/** Values keep their declared range: what is proved from it would not hold otherwise. */
+static weft_status check_values(interpretation *run, uint32_t id) {
+  const weft_value *value = &run->graph->values[id];
+  if (!value->has_range) return WEFT_OK;
+  const uint64_t count = weft_value_elements(value);
+  for (uint64_t i = 0; i < count; i++) {
+    int64_t x = weft_load_i64(value->dtype, run->data[id], i);
+    if (x < value->range.low || x > value->range.high)
+      return weft_error(run->diag, WEFT_INVALID, "declare a wider range",
+                        "dataset '%s' holds %lld, outside its range %lld..%lld", dataset_name(value), (long long)x,
+                        (long long)value->range.low, (long long)value->range.high);
+  }
+  return WEFT_OK;
+}
+
 static weft_status read_source(interpretation *run, uint32_t id) {
   const weft_value *value = &run->graph->values[id];
   run->data[id] = allocate(value);
@@ -109,8 +124,9 @@ static weft_status read_source(interpretation *run, uint32_t id) {
     return weft_error(run->diag, WEFT_INVALID, "`weft tensor rename` gives a dataset another name",
                       "dataset '%s' is missing", dataset_name(value));
   weft_status status = check_dataset(run, value, array);
-  if (status == WEFT_OK) copy_shard(value, run->data[id], array->data, false);
-  return status;
+  if (status != WEFT_OK) return status;
+  copy_shard(value, run->data[id], array->data, false);
+  return check_values(run, id);
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------------

@@ -3,15 +3,16 @@
 
 #include <string.h>
 
+#define HINT_ONE_CHIP "such a program runs on one chip only"
+
 weft_status weft_lift_refuse(weft_lift *l, uint32_t stage, const char *format, ...) {
   weft_text text = {0};
   va_list arguments;
   va_start(arguments, format);
   weft_text_vprintf(&text, format, arguments);
   va_end(arguments);
-  weft_status status =
-      weft_error(l->diag, WEFT_INVALID, "such a program runs on one chip only", "stage '%s' cannot be lifted: %s",
-                 l->program->stages[stage].name, text.data ? text.data : "");
+  weft_status status = weft_error(l->diag, WEFT_INVALID, HINT_ONE_CHIP, "stage '%s' cannot be lifted: %s",
+                                  l->program->stages[stage].name, text.data ? text.data : "");
   weft_text_free(&text);
   return status;
 }
@@ -26,15 +27,9 @@ static weft_status refuse(weft_lift *l, const char *hint, const char *what) {
 static weft_status check_tensor(weft_lift *l, const weft_tensor *tensor) {
   const char *what = NULL;
   if (tensor->role == WEFT_ROLE_STATE) what = "it is a state";
-  if (!l->of_chip) {
-    if (tensor->chip != WEFT_NONE && tensor->chip != 0) what = "it is on another chip";
-    if (tensor->has_partial) what = "it is a partial result";
-    if (tensor->has_shard) what = "it is a shard";
-  }
   if (tensor->shape_count > WEFT_MAX_RANK) what = "it has too many dimensions";
   if (!what) return WEFT_OK;
-  return weft_error(l->diag, WEFT_INVALID, "lift the program before it is sharded", "tensor '%s' cannot be lifted: %s",
-                    tensor->name, what);
+  return weft_error(l->diag, WEFT_INVALID, HINT_ONE_CHIP, "tensor '%s' cannot be lifted: %s", tensor->name, what);
 }
 
 static weft_status check_program(weft_lift *l) {
@@ -43,10 +38,9 @@ static weft_status check_program(weft_lift *l) {
     return refuse(l, "lift the Template it was planned from", "it is past its Template");
   if (program->tile_rows != WEFT_GRAPH_TILE || program->tile_cols != WEFT_GRAPH_TILE)
     return refuse(l, NULL, "its tiles are not 32 x 32");
-  if (program->chips > 1 && !l->of_chip) return refuse(l, "lift the program before it is sharded", "it is for several chips");
   if (program->numerics != WEFT_NUMERICS_EXACT) return refuse(l, NULL, "it allows spills to round");
   if (program->trip_count) return refuse(l, NULL, "its loops run to counts that it reads");
-  if (program->link_count && !l->of_chip) return refuse(l, NULL, "it has link points");
+  if (program->link_count && program->chip == WEFT_NONE) return refuse(l, NULL, "it has link points and is of no chip");
   for (uint64_t i = 0; i < program->tensor_count; i++) {
     weft_status status = check_tensor(l, &program->tensors[i]);
     if (status != WEFT_OK) return status;
@@ -57,71 +51,87 @@ static weft_status check_program(weft_lift *l) {
 /* ---- values -------------------------------------------------------------------------------------------------------
  */
 
-void weft_lift_extents(const weft_tensor *tensor, weft_value *value) {
-  value->rank = 2;
-  value->extents[0] = tensor->elems.rows;
-  value->extents[1] = tensor->elems.cols;
-  const weft_shard *shard = &tensor->shard;
-  bool whole = !tensor->has_shard || (shard->rows == tensor->elems.rows && shard->cols == tensor->elems.cols);
-  if (tensor->shape && whole) {
-    value->rank = (uint32_t)tensor->shape_count;
-    memset(value->extents, 0, sizeof value->extents);
-    if (value->rank) memcpy(value->extents, tensor->shape, value->rank * sizeof *value->extents);
-  } else if (tensor->shape && tensor->shape_count == 1) {
-    value->rank = 1;
-    value->extents[0] = tensor->elems.cols;
-    value->extents[1] = 0;
+/** Extents of the part of a dataset of `shape` that is rows x cols of its plane: as many dimensions where only the
+ * first is cut. */
+static void part_extents(weft_value *value, const weft_tensor *tensor) {
+  const uint64_t rows = tensor->elems.rows, cols = tensor->elems.cols;
+  uint64_t below = 1; // rows of the plane in one of the first dimension
+  value->rank = value->full_rank;
+  memcpy(value->extents, value->full_extents, sizeof value->extents);
+  if (value->rank) value->extents[value->rank - 1] = cols;
+  for (uint32_t d = 1; d + 1 < value->rank; d++) below *= value->extents[d];
+  if (value->rank >= 2 && below && rows % below == 0) {
+    value->extents[0] = rows / below;
+  } else if (value->rank >= 2) {
+    value->rank = 2;
+    value->extents[0] = rows;
+    value->extents[1] = cols;
   }
 }
 
-/** Which block of which dataset a chip's tensor is. */
-static void copy_shard(const weft_tensor *tensor, weft_value *value) {
-  value->has_partial = tensor->has_partial;
-  value->partial = tensor->partial;
-  value->has_shard = tensor->has_shard;
-  if (!tensor->has_shard) return;
-  value->shard = tensor->shard;
+static void tensor_extents(weft_value *value, const weft_tensor *tensor) {
+  const weft_elem_shape whole =
+      tensor->has_shard ? (weft_elem_shape){tensor->shard.rows, tensor->shard.cols} : tensor->elems;
   value->full_rank = tensor->shape ? (uint32_t)tensor->shape_count : 2;
-  value->full_extents[0] = tensor->shard.rows;
-  value->full_extents[1] = tensor->shard.cols;
-  for (uint32_t d = 0; tensor->shape && d < value->full_rank; d++) value->full_extents[d] = tensor->shape[d];
+  if (tensor->shape) {
+    if (value->full_rank) memcpy(value->full_extents, tensor->shape, value->full_rank * sizeof *tensor->shape);
+  } else {
+    value->full_extents[0] = whole.rows;
+    value->full_extents[1] = whole.cols;
+  }
+  part_extents(value, tensor);
 }
 
-uint32_t weft_lift_tensor_value(weft_lift *l, uint32_t id) {
-  const weft_tensor *tensor = &l->program->tensors[id];
-  weft_value value = {.name = tensor->name,
-                      .role = tensor->role,
-                      .dtype = tensor->dtype,
-                      .has_range = tensor->has_range,
-                      .range = tensor->range,
-                      .init = tensor->init};
-  if (weft_format_is_float(tensor->dtype)) value.has_range = false;
-  weft_lift_extents(tensor, &value);
-  copy_shard(tensor, &value);
-  // A partial that is only sent is an Output of the chip's program and no result of the graph.
-  if (tensor->has_partial && tensor->role == WEFT_ROLE_OUTPUT) {
-    value.role = WEFT_ROLE_ACTIVATION;
-    value.has_shard = false;
-  }
-  uint32_t v = weft_graph_add_value(l->graph, &value);
-  if (v == WEFT_NONE) return WEFT_NONE;
-  weft_init *init = &l->graph->values[v].init;
-  if (init->kind == WEFT_INIT_VALUES || init->kind == WEFT_INIT_FLOAT_VALUES) {
-    int64_t *items = WEFT_NEW_ARRAY(l->graph->arena, int64_t, init->values.count);
-    if (items && init->values.count) memcpy(items, init->values.items, init->values.count * sizeof *items);
-    init->values.items = items;
-  }
-  l->value_of_tensor[id] = v;
-  return v;
+static bool copy_fill(weft_lift *l, weft_init *init) {
+  if (init->kind != WEFT_INIT_VALUES && init->kind != WEFT_INIT_FLOAT_VALUES) return true;
+  int64_t *items = WEFT_NEW_ARRAY(l->graph->arena, int64_t, init->values.count);
+  if (items && init->values.count) memcpy(items, init->values.items, init->values.count * sizeof *items);
+  init->values.items = items;
+  return items != NULL;
 }
 
-static weft_status add_sources(weft_lift *l) {
-  for (uint32_t t = 0; t < l->program->tensor_count; t++) {
-    weft_tensor_role role = l->program->tensors[t].role;
-    if ((role == WEFT_ROLE_INPUT || role == WEFT_ROLE_PARAM) && weft_lift_tensor_value(l, t) == WEFT_NONE)
-      return WEFT_INVALID;
+/** Value t is tensor t; those that are stored get their producers later. */
+static weft_status add_tensors(weft_lift *l) {
+  for (uint64_t t = 0; t < l->program->tensor_count; t++) {
+    const weft_tensor *tensor = &l->program->tensors[t];
+    weft_value value = {.name = tensor->name,
+                        .role = tensor->role,
+                        .dtype = tensor->dtype,
+                        .has_range = tensor->has_range && !weft_format_is_float(tensor->dtype),
+                        .range = tensor->range,
+                        .init = tensor->init,
+                        .chip = tensor->chip == WEFT_NONE ? 0 : (uint16_t)tensor->chip,
+                        .has_partial = tensor->has_partial,
+                        .partial = tensor->partial,
+                        .has_shard = tensor->has_shard,
+                        .shard = tensor->shard};
+    if (tensor->has_partial && tensor->role == WEFT_ROLE_OUTPUT) { // only sent: no result of the graph
+      value.role = WEFT_ROLE_ACTIVATION;
+      value.has_shard = false;
+    }
+    tensor_extents(&value, tensor);
+    if (!copy_fill(l, &value.init)) return weft_error_memory(l->diag);
+    if (weft_graph_add_value(l->graph, &value) == WEFT_NONE) return WEFT_INVALID;
   }
   return WEFT_OK;
+}
+
+/** One more than the greatest chip that a tensor or a buffer names. */
+static uint32_t chips_of(const weft_program *program) {
+  uint32_t chips = program->chips ? program->chips : 1;
+  for (uint64_t t = 0; t < program->tensor_count; t++)
+    if (program->tensors[t].chip != WEFT_NONE && program->tensors[t].chip >= chips)
+      chips = program->tensors[t].chip + 1;
+  for (uint64_t b = 0; b < program->buffer_count; b++)
+    if (program->buffers[b].site.present && program->buffers[b].site.site.chip >= chips)
+      chips = program->buffers[b].site.site.chip + 1u;
+  return chips;
+}
+
+uint16_t weft_lift_chip(const weft_lift *l, uint32_t stage) {
+  const weft_buffer *out = &l->program->buffers[l->program->stages[stage].outs[0]];
+  if (out->site.present) return out->site.site.chip;
+  return l->program->chip == WEFT_NONE ? 0 : (uint16_t)l->program->chip;
 }
 
 /* ---- one section --------------------------------------------------------------------------------------------------
@@ -136,8 +146,6 @@ static weft_status check_kind(weft_lift *l, const weft_stage *stage) {
   case WEFT_STAGE_STORE:
     return ins == 1 && outs == 0 ? WEFT_OK : weft_lift_refuse(l, stage->id, "a store with an index");
   case WEFT_STAGE_ALL_REDUCE:
-    if (!l->of_chip) return weft_lift_refuse(l, stage->id, "it reduces over chips");
-    return outs == 1 ? WEFT_OK : weft_lift_refuse(l, stage->id, "it leaves %llu results", (unsigned long long)outs);
   case WEFT_STAGE_COMPUTE:
     return outs == 1 ? WEFT_OK : weft_lift_refuse(l, stage->id, "it leaves %llu results", (unsigned long long)outs);
   case WEFT_STAGE_RECV: return weft_lift_refuse(l, stage->id, "it receives a multicast");
@@ -238,7 +246,7 @@ static weft_status lift_section(weft_lift *l, const char *name, weft_span stages
 
 static weft_status lift_sections(weft_lift *l) {
   const weft_program *program = l->program;
-  weft_status status = add_sources(l);
+  weft_status status = add_tensors(l);
   if (!program->section_count && status == WEFT_OK)
     return lift_section(l, program->name, (weft_span){0, program->stage_count});
   for (uint64_t s = 0; s < program->section_count && status == WEFT_OK; s++)
@@ -257,7 +265,7 @@ static uint32_t *no_ids(weft_arena *arena, uint64_t count) {
 
 static weft_status lift_program(weft_lift *l) {
   const weft_program *program = l->program;
-  l->value_of_tensor = no_ids(l->scratch, program->tensor_count);
+  l->graph->chips = chips_of(program);
   l->value_of_buffer = no_ids(l->scratch, program->buffer_count);
   l->writer = no_ids(l->scratch, program->buffer_count);
   l->reader = no_ids(l->scratch, program->buffer_count);
@@ -269,7 +277,7 @@ static weft_status lift_program(weft_lift *l) {
 
 weft_status weft_graph_lift(const weft_program *program, weft_graph **graph, weft_diag *diag) {
   *graph = NULL;
-  weft_lift l = {.program = program, .diag = diag, .of_chip = program->chip != WEFT_NONE};
+  weft_lift l = {.program = program, .diag = diag};
   weft_status status = weft_program_validate(program, 1, NULL, diag);
   if (status == WEFT_OK) status = check_program(&l);
   if (status != WEFT_OK) return status;

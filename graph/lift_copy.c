@@ -149,7 +149,7 @@ static bool covers_source(const weft_lift *l, const weft_copy_group *group) {
 
 static weft_status lift_slice(weft_lift *l, const weft_copy_group *group, weft_graph_op *op) {
   uint64_t starts[1][WEFT_MAX_RANK];
-  const uint32_t source = l->value_of_tensor[group->source];
+  const uint32_t source = group->source;
   if (group->row_offset < 0 || group->col_offset < 0)
     return weft_lift_refuse(l, group->stage, "it reads before its source");
   unfold(&l->graph->values[source], (uint64_t)group->row_offset, (uint64_t)group->col_offset, starts[0]);
@@ -166,7 +166,7 @@ static weft_status lift_assemble(weft_lift *l, const weft_copy_group *groups, ui
   if (!starts || !ins) return weft_error_memory(l->diag);
   for (uint32_t i = 0; i < count; i++) {
     if (!covers_source(l, &groups[i])) return weft_lift_refuse(l, groups[i].stage, "it joins parts of tensors");
-    ins[i] = l->value_of_tensor[groups[i].source];
+    ins[i] = groups[i].source;
     unfold(&l->graph->values[op->out], groups[i].row0, groups[i].col0, starts[i]);
   }
   op->kind = WEFT_GRAPH_ASSEMBLE;
@@ -189,11 +189,12 @@ static weft_status lift_groups(weft_lift *l, const weft_copy_group *groups, uint
   }
   if (elements != tensor->elems.rows * tensor->elems.cols)
     return weft_lift_refuse(l, groups->stage, "it leaves parts of '%s' unset", tensor->name);
-  if (l->value_of_tensor[groups->tensor] != WEFT_NONE)
+  if (l->graph->values[groups->tensor].producer != WEFT_NONE)
     return weft_lift_refuse(l, groups->stage, "'%s' is stored twice", tensor->name);
-  weft_graph_op op = {.name = l->program->stages[groups->stage].name, .section = l->section};
-  op.out = weft_lift_tensor_value(l, groups->tensor);
-  if (op.out == WEFT_NONE) return WEFT_INVALID;
+  weft_graph_op op = {.name = l->program->stages[groups->stage].name,
+                      .section = l->section,
+                      .out = groups->tensor,
+                      .chip = weft_lift_chip(l, groups->stage)};
   bool slice = count == 1 && !covers_source(l, groups);
   return slice ? lift_slice(l, groups, &op) : lift_assemble(l, groups, count, &op);
 }

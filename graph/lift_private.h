@@ -36,8 +36,6 @@ typedef struct weft_lift {
   weft_graph *graph;
   weft_arena *scratch;
   weft_diag *diag;
-  bool of_chip; /**< one chip's program of a split: shards, partials and link points are its nature */
-  uint32_t *value_of_tensor; /**< WEFT_NONE: not stored yet */
   uint32_t *value_of_buffer; /**< by buffer: what the compute that fills it gives */
   uint32_t *writer, *reader; /**< by buffer: stages */
   weft_geometry **geometry;  /**< by stage: of the Store it leads to */
@@ -62,9 +60,7 @@ bool weft_generic_is_copy(const weft_generic *generic);
 weft_status weft_lift_copy(weft_lift *l, uint32_t stage);
 /** Makes slices and assembles of the rectangles gathered. */
 weft_status weft_lift_copies(weft_lift *l);
-/** Rank and extents of the value that a tensor holds: the plane, or the shape where it is the tensor's own. */
-void weft_lift_extents(const weft_tensor *tensor, weft_value *value);
-/** A new value for what a stored tensor holds, or for a buffer's contents. */
-uint32_t weft_lift_tensor_value(weft_lift *l, uint32_t tensor);
+/** The chip that a compute stage runs on: that of the buffer it fills. */
+uint16_t weft_lift_chip(const weft_lift *l, uint32_t stage);
 
 #endif

@@ -20,8 +20,10 @@ static weft_status find_source(weft_lift *l, uint32_t stage, uint32_t buffer, so
     return WEFT_OK;
   }
   s->tensor = &program->tensors[s->load->load.tensor];
-  s->value = l->value_of_tensor[s->load->load.tensor];
-  if (s->value == WEFT_NONE)
+  s->value = s->load->load.tensor;
+  const weft_value *value = &l->graph->values[s->value];
+  bool given = value->role == WEFT_ROLE_INPUT || value->role == WEFT_ROLE_PARAM;
+  if (!given && value->producer == WEFT_NONE)
     return weft_lift_refuse(l, s->load->id, "'%s' is not stored by an earlier section", s->tensor->name);
   if (!weft_walk_of(&s->load->load.pattern, &s->walk))
     return weft_lift_refuse(l, s->load->id, "its address depends on more than sub-block and K block");
@@ -48,14 +50,20 @@ static weft_status result_value(weft_lift *l, uint32_t stage, uint32_t *value) {
   if (status != WEFT_OK) return status;
   if (l->reader[buffer] == g->store) {
     if (b->dtype != tensor->dtype) return weft_lift_refuse(l, g->store, "it converts while it stores");
-    if (l->value_of_tensor[g->tensor] != WEFT_NONE)
+    if (l->graph->values[g->tensor].producer != WEFT_NONE)
       return weft_lift_refuse(l, g->store, "'%s' is stored twice", tensor->name);
-    *value = weft_lift_tensor_value(l, g->tensor);
+    *value = g->tensor;
   } else {
     if (b->kind == WEFT_BUFFER_ACCUMULATOR && b->dtype != WEFT_FP32 && b->dtype != WEFT_INT32 && b->dtype != WEFT_INT64)
       return weft_lift_refuse(l, stage, "accumulator '%s' is %s", b->name, weft_format_name(b->dtype));
-    weft_value v = {.name = b->name, .role = WEFT_ROLE_ACTIVATION, .dtype = b->dtype, .init = {.kind = WEFT_INIT_ZERO}};
-    weft_lift_extents(tensor, &v);
+    const weft_value *stored = &l->graph->values[g->tensor];
+    weft_value v = {.name = b->name,
+                    .role = WEFT_ROLE_ACTIVATION,
+                    .dtype = b->dtype,
+                    .rank = stored->rank,
+                    .init = {.kind = WEFT_INIT_ZERO},
+                    .chip = weft_lift_chip(l, stage)};
+    memcpy(v.extents, stored->extents, sizeof v.extents);
     *value = weft_graph_add_value(l->graph, &v);
   }
   if (*value == WEFT_NONE) return WEFT_INVALID;
@@ -67,6 +75,7 @@ static weft_status result_value(weft_lift *l, uint32_t stage, uint32_t *value) {
 static weft_status append(weft_lift *l, uint32_t stage, weft_graph_op *op) {
   op->name = l->program->stages[stage].name;
   op->section = l->section;
+  op->chip = weft_lift_chip(l, stage);
   weft_status status = result_value(l, stage, &op->out);
   if (status != WEFT_OK) return status;
   return weft_graph_add_op(l->graph, op) == WEFT_NONE ? WEFT_INVALID : WEFT_OK;
@@ -276,56 +285,43 @@ static weft_status lift_generic(weft_lift *l, uint32_t id) {
   return append(l, id, &op);
 }
 
-/* ---- AllReduce ----------------------------------------------------------------------------------------------------
+/* ---- all-reduce ---------------------------------------------------------------------------------------------------
  */
 
-static bool body_equal(const weft_body *a, const weft_body *b) {
-  if (a->node_count != b->node_count) return false;
-  for (uint64_t i = 0; i < a->node_count; i++) {
-    const weft_body_node *x = &a->nodes[i], *y = &b->nodes[i];
-    if (x->kind != y->kind || x->value != y->value || x->child[0] != y->child[0] || x->child[1] != y->child[1])
-      return false;
-  }
-  return true;
-}
-
-/** The fold over the nodes is the one that weft writes: the tree over segments, or any order where all are exact. */
-static weft_status check_fold(weft_lift *l, uint32_t id, const source *sources) {
-  const weft_stage *stage = &l->program->stages[id];
-  uint32_t *counts = WEFT_NEW_ARRAY(l->scratch, uint32_t, stage->in_count);
-  if (!counts) return weft_error_memory(l->diag);
-  for (uint64_t i = 0; i < stage->in_count; i++) {
-    if (!sources[i].load || !sources[i].tensor->has_partial)
-      return weft_lift_refuse(l, id, "its operand %llu is no partial tensor", (unsigned long long)i);
-    counts[i] = sources[i].tensor->partial.count;
-  }
-  if (!weft_nodes_are_subtrees(counts, (uint32_t)stage->in_count))
-    for (uint64_t i = 0; i < stage->in_count; i++) counts[i] = 1;
-  weft_body tree = weft_body_tree(l->scratch, stage->all_reduce.pool, counts, (uint32_t)stage->in_count);
-  if (!tree.nodes) return weft_error_memory(l->diag);
-  if (body_equal(&tree, &stage->all_reduce.combine->generic.body)) return WEFT_OK;
-  return weft_lift_refuse(l, id, "its combine is not the tree over its operands' segments");
+/** The combine of an all-reduce is the tree over its nodes: a foreign one of another shape would give other bits. */
+static bool is_tree(weft_lift *l, const weft_stage *stage, const uint32_t *ins) {
+  const weft_body *body = &stage->all_reduce.combine->generic.body;
+  uint32_t *counts = WEFT_NEW_ARRAY(l->scratch, uint32_t, stage->in_count), count = (uint32_t)stage->in_count;
+  if (!counts) return false;
+  for (uint32_t i = 0; i < count; i++) counts[i] = l->graph->values[ins[i]].partial.count;
+  if (!weft_nodes_are_subtrees(counts, count))
+    for (uint32_t i = 0; i < count; i++) counts[i] = 1;
+  weft_body tree = weft_body_tree(l->scratch, stage->all_reduce.pool, counts, count);
+  return weft_body_equal(body, &tree);
 }
 
 static weft_status lift_all_reduce(weft_lift *l, uint32_t id) {
   const weft_stage *stage = &l->program->stages[id];
   const weft_compute_op *combine = stage->all_reduce.combine;
-  if (!combine || combine->kind != WEFT_COMPUTE_GENERIC || !stage->in_count ||
-      combine->generic.in_count != stage->in_count)
-    return weft_lift_refuse(l, id, "its combine does not fold its operands");
+  const weft_geometry *g = l->geometry[id];
+  if (combine->kind != WEFT_COMPUTE_GENERIC || !stage->in_count || stage->in_count != combine->generic.in_count)
+    return weft_lift_refuse(l, id, "its combine does not match its operands");
+  if (stage->in_count > WEFT_MAX_NODES) return weft_lift_refuse(l, id, "it has more than %d operands", WEFT_MAX_NODES);
+  if (g->block_h * g->sub_rows != g->plane.rows_t) return weft_lift_refuse(l, id, "it reduces a part of its result");
   weft_status status = check_iterators(l, id, &combine->generic);
-  source *sources = WEFT_NEW_ARRAY(l->scratch, source, stage->in_count);
-  uint32_t *ins = WEFT_NEW_ARRAY(l->scratch, uint32_t, stage->in_count);
-  if (!sources || !ins) return weft_error_memory(l->diag);
-  for (uint64_t i = 0; i < stage->in_count && status == WEFT_OK; i++) {
-    status = find_source(l, id, stage->ins[i], &sources[i]);
-    if (status == WEFT_OK) status = check_identity(l, id, &sources[i]);
-    if (status == WEFT_OK && !weft_map_is(&combine->generic.ins[i], 0, (int64_t)weft_page_width(l->geometry[id]), 1))
-      status = weft_lift_refuse(l, id, "its combine moves elements");
-    ins[i] = sources[i].value;
+  uint32_t ins[WEFT_MAX_NODES];
+  for (uint32_t i = 0; i < stage->in_count && status == WEFT_OK; i++) {
+    source s;
+    status = find_source(l, id, stage->ins[i], &s);
+    if (status != WEFT_OK) return status;
+    if (!s.load || !s.tensor->has_partial) return weft_lift_refuse(l, id, "operand %u is no partial tensor", i);
+    if (!weft_map_is(&combine->generic.ins[i], 0, (int64_t)weft_page_width(g), 1))
+      return weft_lift_refuse(l, id, "operand %u is shifted", i);
+    status = check_identity(l, id, &s);
+    ins[i] = s.value;
   }
-  if (status == WEFT_OK) status = check_fold(l, id, sources);
   if (status != WEFT_OK) return status;
+  if (!is_tree(l, stage, ins)) return weft_lift_refuse(l, id, "its combine is not the tree over its operands");
   return append(l, id,
                 &(weft_graph_op){.kind = WEFT_GRAPH_ALL_REDUCE,
                                  .ins = ins,
