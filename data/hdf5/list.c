@@ -47,16 +47,21 @@ static char *read_fixed_text(hid_t attribute, hid_t type, weft_arena *arena) {
   return bytes;
 }
 
-/* The attribute's text; "" when there is none or it is not one text. */
-static const char *text_attribute(hid_t dataset, const char *name, weft_arena *arena) {
+/* The attribute's text; "" when there is none or it is not one text. Only what must be is read as a text of varying
+ * length: HDF5 1.10 does not survive damage in the heap of such texts. */
+static const char *text_attribute(hid_t dataset, const char *name, bool may_vary, weft_arena *arena) {
   if (H5Aexists(dataset, name) <= 0) return "";
   hid_t attribute = H5Aopen(dataset, name, H5P_DEFAULT);
   if (attribute < 0) return "";
   hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
   char *text = NULL;
-  if (H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
-    text = H5Tis_variable_str(type) > 0 ? read_varying_text(attribute, type, space, arena)
-                                        : read_fixed_text(attribute, type, arena);
+  if (H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1) {
+    bool varies = H5Tis_variable_str(type) != 0;
+    if (!varies)
+      text = read_fixed_text(attribute, type, arena);
+    else if (may_vary)
+      text = read_varying_text(attribute, type, space, arena);
+  }
   H5Sclose(space);
   H5Tclose(type);
   H5Aclose(attribute);
@@ -106,6 +111,17 @@ static const char *check_filters(hid_t properties, weft_arena *arena) {
   return NULL;
 }
 
+/* Whether chunks that no filter changes have the size that shape and type give: HDF5 1.10 believes the file. */
+static bool chunk_size_is(hid_t dataset, hid_t properties, uint64_t bytes) {
+  hsize_t count = 0, size = bytes;
+  if (H5Pget_nfilters(properties) != 0) return true;
+  hid_t space = H5Dget_space(dataset);
+  bool ok = space >= 0 && H5Dget_num_chunks(dataset, space, &count) >= 0;
+  if (ok && count) ok = H5Dget_chunk_info(dataset, space, 0, NULL, NULL, NULL, &size) >= 0;
+  if (space >= 0) H5Sclose(space);
+  return ok && size == bytes;
+}
+
 static const char *check_chunks(hid_t dataset, hid_t properties, weft_format dtype, weft_arena *arena) {
   hsize_t extents[H5S_MAX_RANK];
   int rank = H5Pget_chunk(properties, H5S_MAX_RANK, extents);
@@ -115,19 +131,28 @@ static const char *check_chunks(hid_t dataset, hid_t properties, weft_format dty
     if (weft_mul_overflow(bytes, extents[i], &bytes)) return "has chunks that are too large";
   if (bytes > weft_hdf5_most_bytes(stored))
     return weft_arena_printf(arena, "has chunks of %" PRIu64 " bytes while the file stores %" PRIu64, bytes, stored);
+  if (!chunk_size_is(dataset, properties, bytes)) return "has chunks of a wrong size";
   return check_filters(properties, arena);
 }
 
-static const char *check_storage(hid_t dataset, weft_format dtype, weft_arena *arena) {
+static uint64_t bytes_of(const weft_dataset_info *info) {
+  weft_array shape = {.rank = info->rank};
+  memcpy(shape.extents, info->extents, sizeof shape.extents);
+  return weft_array_elements(&shape) * weft_format_bytes(info->dtype);
+}
+
+static const char *check_storage(hid_t dataset, const weft_dataset_info *info, weft_arena *arena) {
   hid_t properties = H5Dget_create_plist(dataset);
   if (properties < 0) return "has an unreadable layout";
   const char *why = NULL;
   switch (H5Pget_layout(properties)) {
-  case H5D_COMPACT: break;
+  case H5D_COMPACT:
+    if (H5Dget_storage_size(dataset) != bytes_of(info)) why = "has compact data of a wrong size";
+    break;
   case H5D_CONTIGUOUS:
     if (H5Pget_external_count(properties) != 0) why = "has external storage (its data is in another file)";
     break;
-  case H5D_CHUNKED: why = check_chunks(dataset, properties, dtype, arena); break;
+  case H5D_CHUNKED: why = check_chunks(dataset, properties, info->dtype, arena); break;
   case H5D_VIRTUAL: why = "is a virtual dataset (its data is in other files)"; break;
   default: why = "has an unknown layout";
   }
@@ -140,13 +165,14 @@ static const char *inspect(hid_t dataset, weft_arena *arena, weft_hdf5_entry *en
   weft_dataset_info *info = &entry->info;
   hid_t type = H5Dget_type(dataset);
   if (type < 0) return "has an unreadable type";
-  const char *why =
-      weft_hdf5_format_of_type(type, text_attribute(dataset, "dtype", arena), &info->dtype, &entry->swapped);
+  bool is_unsigned = H5Tget_class(type) == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE;
+  const char *named = is_unsigned ? text_attribute(dataset, "dtype", true, arena) : "";
+  const char *why = weft_hdf5_format_of_type(type, named, &info->dtype, &entry->swapped);
   H5Tclose(type);
   if (!why) why = check_extents(dataset, arena, info);
   if (!why) why = check_size(info);
-  if (!why) why = check_storage(dataset, info->dtype, arena);
-  info->role = text_attribute(dataset, "role", arena);
+  if (!why) why = check_storage(dataset, info, arena);
+  info->role = text_attribute(dataset, "role", false, arena);
   return why;
 }
 

@@ -136,7 +136,7 @@ const weft_mlir_attribute *weft_mlir_float_bits(weft_mlir_context *context, cons
 const weft_mlir_attribute *weft_mlir_float_attribute(weft_mlir_context *context, const weft_mlir_type *type,
                                                      double value) {
   uint64_t bits;
-  return parser_number_bits(type, value, &bits) ? weft_mlir_float_bits(context, type, bits) : NULL;
+  return weft_mlir_float_round(type, value, &bits) ? weft_mlir_float_bits(context, type, bits) : NULL;
 }
 
 const weft_mlir_attribute *weft_mlir_string(weft_mlir_context *context, const char *text, uint64_t length) {

@@ -86,7 +86,7 @@ static double widen(const layout *l, uint64_t bits) {
   return negative ? -value : value;
 }
 
-bool parser_number_bits(const weft_mlir_type *type, double value, uint64_t *bits) {
+bool weft_mlir_float_round(const weft_mlir_type *type, double value, uint64_t *bits) {
   if (strcmp(type->name, "f64") == 0) {
     memcpy(bits, &value, sizeof value);
     return true;

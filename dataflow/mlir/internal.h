@@ -313,7 +313,6 @@ bool parser_location(weft_mlir_parser *parser, const weft_mlir_attribute **locat
 bool parser_symbol_reference(weft_mlir_parser *parser, const weft_mlir_attribute **attribute);
 /* The alias spelled so, with its # or !. */
 alias *parser_alias(const weft_mlir_parser *parser, const char *spelling, size_t length);
-bool parser_number_bits(const weft_mlir_type *type, double value, uint64_t *bits);
 
 /* value names (parse_value.c) */
 bool parser_value_name(weft_mlir_parser *parser, const token *token, uint32_t *name);

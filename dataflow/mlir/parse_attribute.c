@@ -144,7 +144,7 @@ static bool number_attribute(weft_mlir_parser *p, const number *n, const weft_ml
       bits = (uint64_t)n->integer;
     else if (!n->point)
       return weft_mlir_fail(p, "a %s constant needs a decimal point, as in 1.0", type->name);
-    else if (!parser_number_bits(type, n->real, &bits))
+    else if (!weft_mlir_float_round(type, n->real, &bits))
       return weft_mlir_fail(p, "constants of type %s are not supported", type->name);
     if (n->hex && (n->negative || (type->width < 64 && bits >> type->width)))
       return weft_mlir_fail(p, "the bits do not fit in %s", type->name);

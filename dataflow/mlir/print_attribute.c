@@ -109,7 +109,7 @@ static void put_float(weft_mlir_printer *p, const weft_mlir_type *type, uint64_t
   char text[48];
   for (int digits = 6; digits < 18; digits++) {
     snprintf(text, sizeof text, "%.*e", digits, value);
-    if (parser_number_bits(type, strtod(text, NULL), &again) && again == bits) break;
+    if (weft_mlir_float_round(type, strtod(text, NULL), &again) && again == bits) break;
   }
   weft_mlir_put(p, text);
 }

@@ -44,4 +44,131 @@ typedef enum weft_dataflow_op {
 /** Registers the dialects dataflow and loom; the standard ones are registered by weft_mlir_register_standard. */
 weft_status weft_dataflow_register(weft_mlir_context *context, weft_diag *diag);
 
+/* ---- what programs run on ------------------------------------------------------------------------------------- */
+
+/** Rows: identifier, what the message says. */
+#define WEFT_FAULTS(ROW)                                                                                               \
+  ROW(NONE, "no fault")                                                                                                \
+  ROW(DIVISION, "division by zero")                                                                                    \
+  ROW(OVERFLOW, "the result does not fit")                                                                             \
+  ROW(SHIFT, "shift by the width or more")                                                                             \
+  ROW(BOUNDS, "index out of bounds")                                                                                   \
+  ROW(STEP, "the step of a loop is not positive")                                                                      \
+  ROW(LANE, "the selector is beyond the last lane")                                                                    \
+  ROW(UNWRITTEN, "a place that was never written is read")                                                             \
+  ROW(SIZE, "the buffer is too large or has no size")                                                                  \
+  ROW(LEFTOVER, "tokens or states are left behind")
+
+typedef enum weft_fault {
+#define WEFT_ROW(identifier, text) WEFT_FAULT_##identifier,
+  WEFT_FAULTS(WEFT_ROW)
+#undef WEFT_ROW
+      WEFT_FAULT_COUNT,
+} weft_fault;
+const char *weft_fault_text(weft_fault fault);
+
+/** A memory: `count` words, of which those with written[i] == 0 must not be read; `written` NULL: all may be. */
+typedef struct weft_buffer {
+  const char *name; /**< for messages; may be NULL */
+  const weft_mlir_type *element;
+  uint64_t count;
+  uint64_t *words;
+  uint8_t *written;
+  uint64_t loads, stores; /**< counted while running */
+} weft_buffer;
+
+/** Tokens in order, without bound: what a stream of a graph or a channel of a thread is bound to. Starts zeroed but for the
+ * element; freed by weft_channel_free. */
+typedef struct weft_channel {
+  const char *name;
+  const weft_mlir_type *element;
+  uint64_t *words;
+  uint64_t begin, end, capacity; /**< tokens waiting are words[begin] to words[end - 1] */
+} weft_channel;
+
+/** False when memory is exhausted. */
+bool weft_channel_push(weft_channel *channel, uint64_t word);
+static inline uint64_t weft_channel_waiting(const weft_channel *channel) { return channel->end - channel->begin; }
+void weft_channel_free(weft_channel *channel);
+
+/** What an input of a graph, function or thread is bound to: by its type a word, a buffer or a channel. */
+typedef struct weft_binding {
+  uint64_t word;
+  weft_buffer *buffer;
+  weft_channel *channel;
+} weft_binding;
+
+typedef enum weft_run_state {
+  WEFT_RUN_DONE,
+  WEFT_RUN_WAITING, /**< for a token of a channel: fill it and go on */
+  WEFT_RUN_STUCK,   /**< nothing can ever happen again, and the end was not reached */
+  WEFT_RUN_FAULT,
+  WEFT_RUN_LIMIT, /**< the steps allowed were used up */
+  WEFT_RUN_FAILED /**< out of memory */
+} weft_run_state;
+
+/** How a run ended. */
+typedef struct weft_report {
+  weft_fault fault;
+  const weft_mlir_op *op; /**< where, or NULL */
+  const char *text;       /**< a sentence or several lines; owned by the machine, valid until it goes on */
+  uint64_t steps;         /**< instructions or firings since the start */
+} weft_report;
+
+/** The word of a value in JSON or on a command line as its type holds it ("-3", "1.5", "true"); false when it is none. */
+bool weft_word_from_text(const weft_mlir_type *type, const char *text, uint64_t *word);
+/** Appends a word of this type: an integer, or a float with all its digits. */
+void weft_word_to_text(const weft_mlir_type *type, uint64_t word, weft_text *text);
+
+/* ---- the structured interpreter ------------------------------------------------------------------------------- */
+
+/** Runs scf, arith, math, memref and channel ops in their order: the meaning of a structured program. The entry is a
+ * dataflow.graph, func.func or dataflow.thread; a thread's graph launches run to their end, graphs of token ops through the
+ * simulator. A memref.alloc is one buffer a launch. */
+typedef struct weft_interpreter weft_interpreter;
+
+/** WEFT_INVALID, by name, for what it cannot run. `file` names the text in messages. */
+weft_status weft_interpreter_new(const weft_mlir_op *entry, const char *file, weft_interpreter **interpreter, weft_diag *diag);
+void weft_interpreter_free(weft_interpreter *interpreter);
+/** Begins a launch: one binding an input, without the start and control tokens; a thread's grid indices come last. */
+weft_status weft_interpreter_start(weft_interpreter *interpreter, const weft_binding *inputs, uint64_t count, weft_diag *diag);
+/** Goes on, for at most `steps` instructions. */
+weft_run_state weft_interpreter_run(weft_interpreter *interpreter, uint64_t steps);
+const weft_report *weft_interpreter_report(const weft_interpreter *interpreter);
+/** Value result `index` after WEFT_RUN_DONE. */
+uint64_t weft_interpreter_result(const weft_interpreter *interpreter, uint64_t index);
+uint64_t weft_interpreter_result_count(const weft_interpreter *interpreter);
+
+/* ---- the token simulator -------------------------------------------------------------------------------------- */
+
+typedef enum weft_order { WEFT_ORDER_PROGRAM, WEFT_ORDER_RANDOM } weft_order;
+
+typedef struct weft_simulator_options {
+  uint64_t capacity; /**< of every queue; 0: 2, the smallest at which loops run; UINT64_MAX: unbounded */
+  weft_order order;
+  uint64_t seed;
+  bool strict; /**< leftovers are faults: for graphs that the lowering made */
+  /** Called at each firing with the op and its results' words; may be NULL. */
+  void (*trace)(void *context, const weft_mlir_op *op, uint64_t firing);
+  void *trace_context;
+} weft_simulator_options;
+
+typedef struct weft_simulator weft_simulator;
+
+/** Prepares a dataflow.graph of token ops; WEFT_INVALID, by name, for other ops. Queues and states last over launches. */
+weft_status weft_simulator_new(const weft_mlir_op *graph, const char *file, const weft_simulator_options *options,
+                               weft_simulator **simulator, weft_diag *diag);
+void weft_simulator_free(weft_simulator *simulator);
+/** Begins a launch: one binding an input after the start, and one channel a stream result. */
+weft_status weft_simulator_start(weft_simulator *simulator, const weft_binding *inputs, uint64_t count,
+                                 weft_channel *const *outputs, uint64_t output_count, weft_diag *diag);
+/** Fires until nothing can fire, or `steps` firings. WAITING: a stream input has run dry before completion. */
+weft_run_state weft_simulator_run(weft_simulator *simulator, uint64_t steps);
+const weft_report *weft_simulator_report(const weft_simulator *simulator);
+/** After a run: whether the completion came; a value result and whether it came. */
+bool weft_simulator_complete(const weft_simulator *simulator);
+bool weft_simulator_result(const weft_simulator *simulator, uint64_t index, uint64_t *word);
+/** Tokens of input `index` (a stream) that the slowest use has not taken. */
+uint64_t weft_simulator_left(const weft_simulator *simulator, uint64_t index);
+
 #endif

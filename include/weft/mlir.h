@@ -152,6 +152,8 @@ const weft_mlir_attribute *weft_mlir_integer_attribute(weft_mlir_context *contex
 const weft_mlir_attribute *weft_mlir_float_attribute(weft_mlir_context *context, const weft_mlir_type *type,
                                                      double value);
 const weft_mlir_attribute *weft_mlir_float_bits(weft_mlir_context *context, const weft_mlir_type *type, uint64_t bits);
+/** The bits of `value` rounded once to the float type; false for a type without arithmetic here (f80, f128, f6, f4). */
+bool weft_mlir_float_round(const weft_mlir_type *type, double value, uint64_t *bits);
 /** The value of FLOAT, or of a float's `bits`, widened. */
 double weft_mlir_float_value(const weft_mlir_type *type, uint64_t bits);
 const weft_mlir_attribute *weft_mlir_string(weft_mlir_context *context, const char *text, uint64_t length);

@@ -52,7 +52,7 @@ typedef struct weft_dataset_info {
   weft_format dtype;
   uint32_t rank;
   uint64_t extents[WEFT_MAX_RANK];
-  const char *role; /**< attribute, or "" */
+  const char *role; /**< attribute of fixed length, or "" */
   /** NULL, or why it cannot be read ("holds 64-bit floats", "is an external link"): then only the name is meaningful,
    * dtype is WEFT_FORMAT_COUNT, and reading it is the error that says so. */
   const char *unsupported;

@@ -32,7 +32,7 @@ def formats(folder):
         f["bf16"].attrs["dtype"] = "Bf16"
         f["fp8"] = numpy.arange(256, dtype=numpy.uint8)
         f["fp8"].attrs["dtype"] = numpy.bytes_("fp8")
-        f["fp8"].attrs["role"] = "Param"
+        f["fp8"].attrs["role"] = numpy.bytes_("Param")
         for bits in (16, 32, 64):
             f["big/int%d" % bits] = integers(7, 11).astype(">i%d" % (bits // 8))
         f["big/fp32"] = floats(7, 11).astype(">f4")
@@ -121,6 +121,17 @@ def groups(folder):
             group = following
 
 
+def plain(folder):
+    """Small, so that damage mostly meets what describes the data."""
+    with h5py.File(folder + "/plain.h5", "w") as f:
+        f["a/w"] = floats(4, 5).astype("<f4")
+        f["b"] = numpy.arange(6, dtype="<u2")
+        f["b"].attrs["dtype"] = numpy.bytes_("Bf16")
+        f["b"].attrs["role"] = numpy.bytes_("Param")
+        f.create_dataset("c", data=integers(10, 10).astype("<i4"), chunks=(3, 3))
+        f["s"] = numpy.int8(3)
+
+
 def broken(folder):
     whole = open(folder + "/formats.h5", "rb").read()
     open(folder + "/truncated.h5", "wb").write(whole[: len(whole) // 2])
@@ -138,6 +149,7 @@ def main():
     layouts(folder, "layouts-userblock.h5", userblock_size=512)
     refused(folder)
     groups(folder)
+    plain(folder)
     broken(folder)
 
 

@@ -266,8 +266,9 @@ static void failures_name_clause_and_op(void **state) {
   assert_string_equal(weft_diag_message(r.diag, 0)->place.file, "m.mlir");
   assert_string_equal(weft_diag_message(r.diag, 0)->hint,
                       "p.spct:8:27: false: cardinality(v.uses) == 1; the sides are 3 and 1");
-  assert_string_equal(message_text(r.diag, 1), "4:14: `typed` does not hold for o = t.pair at m.mlir:4, v = result 0 of "
-                                               "t.pair at m.mlir:4");
+  assert_string_equal(message_text(r.diag, 1),
+                      "4:14: `typed` does not hold for o = t.pair at m.mlir:4, v = result 0 of "
+                      "t.pair at m.mlir:4");
   assert_string_equal(message_text(r.diag, 2), "8:10: `typed` does not hold for o = t.one at m.mlir:8, v = result 0 of "
                                                "t.one at m.mlir:8");
   weft_diag_free(r.diag);
