@@ -10,6 +10,12 @@
 
 enum { BLOCK = 256, MAX_NODES = 1024 };
 
+static const uint8_t arity[] = {
+#define ROW(identifier, name, operands) operands,
+    WEFT_BODY_NODES(ROW)
+#undef ROW
+};
+
 typedef struct body_work {
   weft_chip *chip;
   const weft_abi_pointwise *pointwise;
@@ -53,6 +59,7 @@ typedef struct block {
   const body_work *work;
   uint64_t row, col;
   uint32_t count;
+  bool *doubtful; /* set where a node would fault, which only counts if its value is chosen; NULL: report */
 } block;
 
 static const weft_slot *operand_at(const block *at, uint64_t number, uint64_t *index, uint64_t *step) {
@@ -64,6 +71,10 @@ static const weft_slot *operand_at(const block *at, uint64_t number, uint64_t *i
 }
 
 static void node_fault(const block *at, uint32_t i, const char *what) {
+  if (at->doubtful) {
+    *at->doubtful = true;
+    return;
+  }
   weft_chip_fault_element(at->work->chip, at->work->pointwise->out, at->row, at->col + i, what);
 }
 
@@ -78,7 +89,7 @@ static void divide_i64(const block *at, const int64_t *a, const int64_t *b, int6
   for (uint32_t i = 0; i < at->count; i++) {
     out[i] = 0;
     if (b[i] == 0)
-      node_fault(at, i, "division by zero");
+      node_fault(at, i, "a division by zero");
     else if (a[i] == INT64_MIN && b[i] == -1)
       node_fault(at, i, "a quotient does not fit 64 bits");
     else
@@ -186,8 +197,8 @@ static void node_f32(const block *at, const weft_abi_node *node, float (*values)
     break;
   case WEFT_BODY_FLOOR_DIV:
     for (uint32_t i = 0; i < count; i++) {
-      if (b[i] == 0) node_fault(at, i, "division by zero");
-      out[i] = floorf(a[i] / b[i]);
+      if (b[i] == 0) node_fault(at, i, "a division by zero");
+      out[i] = b[i] == 0 ? 0 : floorf(a[i] / b[i]);
     }
     break;
   case WEFT_BODY_SHR:
@@ -214,21 +225,56 @@ static void store_f32_as_i64(const block *at, const float *values) {
 
 /* ---- blocks ---- */
 
-static void run_block(const block *at, unsigned char *scratch) {
-  const weft_abi_pointwise *pointwise = at->work->pointwise;
-  uint32_t last = pointwise->node_count - 1;
-  if (at->work->integral) {
-    int64_t(*values)[BLOCK] = (int64_t(*)[BLOCK])(void *)scratch;
-    for (uint32_t n = 0; n <= last; n++) node_i64(at, &pointwise->nodes[n], values, values[n]);
-    weft_epilogue_row_i64(&at->work->store, at->row, at->col, at->count, values[last]);
+static void run_node(const block *at, uint32_t n, unsigned char *scratch) {
+  const weft_abi_node *node = &at->work->pointwise->nodes[n];
+  if (at->work->integral)
+    node_i64(at, node, (int64_t(*)[BLOCK])(void *)scratch, ((int64_t(*)[BLOCK])(void *)scratch)[n]);
+  else
+    node_f32(at, node, (float(*)[BLOCK])(void *)scratch, ((float(*)[BLOCK])(void *)scratch)[n]);
+}
+
+static bool chooses(const block *at, uint32_t n, const unsigned char *scratch) {
+  return at->work->integral ? ((const int64_t(*)[BLOCK])(const void *)scratch)[n][0] != 0
+                            : ((const float(*)[BLOCK])(const void *)scratch)[n][0] != 0;
+}
+
+/* One element, only what its value depends on: a branch that is not chosen cannot fault. */
+static void run_chosen(const block *at, uint32_t n, unsigned char *scratch) {
+  const weft_abi_node *node = &at->work->pointwise->nodes[n];
+  uint32_t first = 0, end = arity[node->kind];
+  if (node->kind == WEFT_BODY_VALUE_SELECT) {
+    run_chosen(at, node->child[0], scratch);
+    first = chooses(at, node->child[0], scratch) ? 1 : 2;
+    end = first + 1;
+  }
+  for (uint32_t i = first; i < end; i++) run_chosen(at, node->child[i], scratch);
+  run_node(at, n, scratch);
+}
+
+static void store_block(const block *at, unsigned char *scratch) {
+  uint32_t last = at->work->pointwise->node_count - 1;
+  if (at->work->integral)
+    weft_epilogue_row_i64(&at->work->store, at->row, at->col, at->count, ((int64_t(*)[BLOCK])(void *)scratch)[last]);
+  else if (weft_format_is_float(at->work->out->format))
+    weft_epilogue_row_f32(&at->work->store, at->row, at->col, at->count, ((float(*)[BLOCK])(void *)scratch)[last]);
+  else
+    store_f32_as_i64(at, ((float(*)[BLOCK])(void *)scratch)[last]);
+}
+
+static void run_block(block *at, unsigned char *scratch) {
+  bool doubtful = false;
+  at->doubtful = &doubtful;
+  for (uint32_t n = 0; n < at->work->pointwise->node_count; n++) run_node(at, n, scratch);
+  at->doubtful = NULL;
+  if (!doubtful) {
+    store_block(at, scratch);
     return;
   }
-  float(*values)[BLOCK] = (float(*)[BLOCK])(void *)scratch;
-  for (uint32_t n = 0; n <= last; n++) node_f32(at, &pointwise->nodes[n], values, values[n]);
-  if (weft_format_is_float(at->work->out->format))
-    weft_epilogue_row_f32(&at->work->store, at->row, at->col, at->count, values[last]);
-  else
-    store_f32_as_i64(at, values[last]);
+  for (uint32_t i = 0; i < at->count; i++) {
+    block one = {.work = at->work, .row = at->row, .col = at->col + i, .count = 1};
+    run_chosen(&one, at->work->pointwise->node_count - 1, scratch);
+    store_block(&one, scratch);
+  }
 }
 
 static void run_part(void *context, uint64_t part) {
@@ -249,11 +295,6 @@ static bool check_nodes(weft_chip *chip, const weft_abi_pointwise *pointwise) {
   bool right = pointwise->node_count > 0 && pointwise->node_count <= MAX_NODES;
   for (uint32_t n = 0; right && n < pointwise->node_count; n++) {
     const weft_abi_node *node = &pointwise->nodes[n];
-    static const uint32_t arity[] = {
-#define ROW(identifier, name, operands) operands,
-      WEFT_BODY_NODES(ROW)
-#undef ROW
-    };
     right = node->kind >= 0 && node->kind < WEFT_BODY_KIND_COUNT && node->kind != WEFT_BODY_SELECT &&
             (node->kind != WEFT_BODY_OPERAND || node->value < pointwise->operand_count);
     for (uint32_t i = 0; right && i < arity[node->kind]; i++) right = node->child[i] < n;

@@ -256,6 +256,80 @@ static void build_rows(builder *b, const test_shape *shape, uint32_t chip) {
   step->all_reduce = keep(b->arena, &reduce, sizeof reduce);
 }
 
+/* ---- a random tree ---- */
+
+static uint32_t reduce_leaves(const test_shape *shape) { return shape->segments ? shape->segments : 8; }
+
+static uint32_t grow_tree(uint64_t *state, uint32_t chips, uint32_t first, uint32_t count, node *nodes, uint32_t used) {
+  if (count == 1 || weft_random_next(state) % 3 == 0) {
+    nodes[used] = (node){(uint32_t)(weft_random_next(state) % chips), first, count};
+    return used + 1;
+  }
+  uint32_t left = 1;
+  while (left * 2 < count) left *= 2;
+  used = grow_tree(state, chips, first, left, nodes, used);
+  return grow_tree(state, chips, first + left, count - left, nodes, used);
+}
+
+/* The nodes, and which chips read: a bit set that is not empty. */
+static uint32_t random_tree(const test_shape *shape, node *nodes, uint64_t *readers) {
+  uint64_t state = shape->k;
+  uint32_t count = grow_tree(&state, shape->chips, 0, reduce_leaves(shape), nodes, 0);
+  uint64_t all = shape->chips < 64 ? (UINT64_C(1) << shape->chips) - 1 : UINT64_MAX;
+  *readers = weft_random_next(&state) & all;
+  if (!*readers || shape->k % 2) *readers = all;
+  return count;
+}
+
+static weft_format reduce_format(const test_shape *shape) { return floats(shape) ? WEFT_FP32 : shape->format; }
+
+static void build_reduce(builder *b, const test_shape *shape, uint32_t chip) {
+  node nodes[512];
+  uint64_t readers;
+  uint32_t node_count = random_tree(shape, nodes, &readers), held = 0;
+  int64_t slots[512], reads[513];
+  for (uint32_t i = 0; i < node_count; i++) {
+    slots[i] = -1;
+    if (nodes[i].chip != chip) continue;
+    const char *name = weft_arena_printf(b->arena, "p%u", i);
+    slots[i] = add_tensor(b, name, WEFT_ROLE_INPUT, reduce_format(shape), shape->m, shape->n);
+    in_dataset(b, shape->m, shape->n, 0, 0, false);
+    reads[held++] = slots[i];
+  }
+  bool reader = readers >> chip & 1;
+  if (!reader && !held) return;
+  weft_abi_all_reduce reduce = {.out = -1, .pool = shape->pool, .format = (int)reduce_format(shape), .rows = shape->m};
+  if (reader) {
+    /* Every reader writes a dataset of its own, so that all are compared. */
+    reduce.out = add_tensor(b, weft_arena_printf(b->arena, "y%u", chip), WEFT_ROLE_OUTPUT, reduce_format(shape),
+                            shape->m, shape->n);
+    in_dataset(b, shape->m, shape->n, 0, 0, true);
+  }
+  reduce.cols = shape->n;
+  reduce.of = reduce_leaves(shape);
+  reduce.node_count = node_count;
+  uint32_t *first = WEFT_NEW_ARRAY(b->arena, uint32_t, node_count),
+           *count = WEFT_NEW_ARRAY(b->arena, uint32_t, node_count);
+  reduce.node_chip = b->class->parameter_count;
+  for (uint32_t i = 0; i < node_count; i++) {
+    first[i] = nodes[i].first;
+    count[i] = nodes[i].count;
+    add_parameter(b, nodes[i].chip);
+  }
+  reduce.first = first;
+  reduce.count = count;
+  reduce.node_slot = b->class->parameter_count;
+  for (uint32_t i = 0; i < node_count; i++) add_parameter(b, slots[i]);
+  reduce.reader_chip = b->class->parameter_count;
+  for (uint32_t c = 0; c < shape->chips; c++)
+    if (readers >> c & 1) {
+      add_parameter(b, c);
+      reduce.reader_count++;
+    }
+  add_step(b, WEFT_STEP_ALL_REDUCE, "fold", held, reads, reader, &reduce.out)->all_reduce =
+      keep(b->arena, &reduce, sizeof reduce);
+}
+
 /* ---- pipeline ---- */
 
 static const weft_abi_crossing *crossing(builder *b, int64_t tensor, uint32_t peer) {
@@ -341,6 +415,7 @@ const weft_abi_program *test_program_new(weft_arena *arena, const test_shape *sh
     case TEST_ROWS: build_rows(&b, shape, c); break;
     case TEST_PIPELINE: build_pipeline(&b, shape, c); break;
     case TEST_RING: build_ring(&b, shape, c); break;
+    case TEST_REDUCE: build_reduce(&b, shape, c); break;
     default: build_gemm(&b, shape, c);
     }
     classes[c] = b.class;
@@ -365,9 +440,26 @@ static bool add_random(weft_array_set *set, const char *name, weft_format format
       weft_store_f32(format, array->data, i, (float)((double)(bits >> 11) * 0x1p-52 - 1.0));
     else
       weft_store_i64(format, array->data, i,
-                     format == WEFT_INT32 ? (int64_t)(bits % 20001) - 10000 : (int64_t)(int8_t)bits);
+                     format == WEFT_INT8 ? (int64_t)(int8_t)bits : (int64_t)(bits % 20001) - 10000);
   }
   return array != NULL;
+}
+
+static bool reduce_inputs(const test_shape *shape, uint64_t *state, weft_array_set *set) {
+  node nodes[512];
+  uint64_t readers;
+  uint32_t count = random_tree(shape, nodes, &readers);
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < count; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "p%u", i);
+    ok = add_random(set, name, reduce_format(shape), shape->m, shape->n, state);
+    float *values = weft_array_set_find(set, name)->data;
+    /* What an unordered or careless fold gets wrong: zeros of both signs, a NaN. */
+    for (uint64_t e = 0; ok && floats(shape) && e < shape->m * shape->n; e += 7)
+      values[e] = weft_random_next(state) % 40 == 0 ? NAN : weft_random_next(state) % 2 ? 0.0f : -0.0f;
+  }
+  return ok;
 }
 
 bool test_inputs(const test_shape *shape, uint64_t seed, weft_array_set *set) {
@@ -385,6 +477,7 @@ bool test_inputs(const test_shape *shape, uint64_t seed, weft_array_set *set) {
   case TEST_RING:
     return add_random(set, "x", WEFT_INT32, shape->m * shape->chips, shape->k, &state) &&
            weft_array_set_add(set, "state", WEFT_INT32, 2, (uint64_t[]){shape->m * shape->chips, shape->k});
+  case TEST_REDUCE: return reduce_inputs(shape, &state, set);
   default:
     return add_random(set, "x", shape->format, shape->m, shape->k, &state) &&
            add_random(set, "w", shape->format, shape->k, shape->n, &state) &&
@@ -457,9 +550,62 @@ static bool ring_results(const test_shape *shape, const weft_array_set *in, uint
   return true;
 }
 
+static float reduce_f32(const test_shape *shape, const weft_array_set *in, const node *nodes, uint32_t node_count,
+                        uint64_t element, uint32_t first, uint32_t count) {
+  for (uint32_t i = 0; i < node_count; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "p%u", i);
+    if (nodes[i].first == first && nodes[i].count == count)
+      return ((const float *)weft_array_set_find(in, name)->data)[element];
+  }
+  uint32_t left = 1;
+  while (left * 2 < count) left *= 2;
+  float a = reduce_f32(shape, in, nodes, node_count, element, first, left);
+  float b = reduce_f32(shape, in, nodes, node_count, element, first + left, count - left);
+  if (shape->pool == WEFT_POOL_SUM) return a + b;
+  if (a != a || b != b) return NAN;
+  bool a_first = a == b ? (signbit(a) != 0) : a < b; /* in the order -0, +0 */
+  return (shape->pool == WEFT_POOL_MIN) == a_first ? a : b;
+}
+
+static int64_t reduce_i64(const test_shape *shape, const weft_array_set *in, uint32_t node_count, uint64_t element) {
+  int64_t total = 0;
+  for (uint32_t i = 0; i < node_count; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "p%u", i);
+    int64_t value = weft_load_i64(shape->format, weft_array_set_find(in, name)->data, element);
+    if (shape->pool == WEFT_POOL_SUM)
+      total += value;
+    else if (i == 0 || (shape->pool == WEFT_POOL_MAX ? value > total : value < total))
+      total = value;
+  }
+  return total;
+}
+
+static bool reduce_results(const test_shape *shape, const weft_array_set *in, weft_array_set *out) {
+  node nodes[512];
+  uint64_t readers;
+  uint32_t count = random_tree(shape, nodes, &readers);
+  for (uint32_t c = 0; c < shape->chips; c++) {
+    if (!(readers >> c & 1)) continue;
+    char name[16];
+    snprintf(name, sizeof name, "y%u", c);
+    weft_array *y = weft_array_set_add(out, name, reduce_format(shape), 2, (uint64_t[]){shape->m, shape->n});
+    for (uint64_t e = 0; y && e < shape->m * shape->n; e++) {
+      if (floats(shape))
+        ((float *)y->data)[e] = reduce_f32(shape, in, nodes, count, e, 0, reduce_leaves(shape));
+      else
+        weft_store_i64(shape->format, y->data, e, reduce_i64(shape, in, count, e));
+    }
+    if (!y) return false;
+  }
+  return true;
+}
+
 bool test_results(const test_shape *shape, const weft_array_set *in, uint64_t runs, weft_array_set *out) {
   if (shape->kind == TEST_PIPELINE) return pipeline_results(shape, in, out);
   if (shape->kind == TEST_RING) return ring_results(shape, in, runs, out);
+  if (shape->kind == TEST_REDUCE) return reduce_results(shape, in, out);
   weft_format format = result_format(shape);
   weft_array *y = weft_array_set_add(out, "y", format, 2, (uint64_t[]){shape->m, shape->n});
   for (uint64_t i = 0; y && i < shape->m * shape->n; i++) {
@@ -473,12 +619,12 @@ bool test_results(const test_shape *shape, const weft_array_set *in, uint64_t ru
 
 /* ---- text ---- */
 
-static const char *const kinds[] = {"gemm", "batch", "rows", "pipeline", "ring"};
+static const char *const kinds[] = {"gemm", "batch", "rows", "pipeline", "ring", "reduce"};
 
 void test_shape_print(const test_shape *shape, char *text, size_t size) {
-  snprintf(text, size, "%s,%u,%llu,%llu,%llu,%s,%u,%u,%s%s%s-", kinds[shape->kind], shape->chips,
+  snprintf(text, size, "%s,%u,%llu,%llu,%llu,%s,%u,%u,%d,%s%s%s-", kinds[shape->kind], shape->chips,
            (unsigned long long)shape->m, (unsigned long long)shape->k, (unsigned long long)shape->n,
-           weft_format_name(shape->format), shape->segments, shape->readers, shape->bias ? "bias+" : "",
+           weft_format_name(shape->format), shape->segments, shape->readers, shape->pool, shape->bias ? "bias+" : "",
            shape->relu ? "relu+" : "", shape->clamp ? "clamp+" : "");
 }
 
@@ -486,8 +632,8 @@ bool test_shape_read(const char *text, test_shape *shape) {
   char kind[16], format[16], flags[32] = "";
   unsigned long long m, k, n;
   *shape = (test_shape){0};
-  if (sscanf(text, "%15[a-z],%u,%llu,%llu,%llu,%15[A-Za-z0-9],%u,%u,%31s", kind, &shape->chips, &m, &k, &n, format,
-             &shape->segments, &shape->readers, flags) < 8)
+  if (sscanf(text, "%15[a-z],%u,%llu,%llu,%llu,%15[A-Za-z0-9],%u,%u,%d,%31s", kind, &shape->chips, &m, &k, &n, format,
+             &shape->segments, &shape->readers, &shape->pool, flags) < 9)
     return false;
   shape->m = m;
   shape->k = k;

@@ -13,6 +13,7 @@ typedef enum test_kind {
   TEST_ROWS,     /**< K split at segment borders, all-reduce, every chip reads y; chip 0 writes it */
   TEST_PIPELINE, /**< chip i multiplies by wI and sends on; m x k squares */
   TEST_RING,     /**< chip i sends x_i (m x k, two pieces) to i + 1 each run; y_i = what came, plus what came before */
+  TEST_REDUCE, /**< partials m x n of a random tree (`segments` leaves, 0: 8; seed k) on random chips, random readers */
 } test_kind;
 
 typedef struct test_shape {
@@ -24,6 +25,7 @@ typedef struct test_shape {
   bool bias, relu;
   bool clamp;       /**< INT8: requant by 3 / 2^9, clamp to -128..127, result Int8; else Int32 */
   uint32_t readers; /**< ROWS: only the last so many chips read the result; 0: all */
+  int pool;         /**< REDUCE: weft_pool */
 } test_shape;
 
 /** Everything in `arena`. NULL without memory. */

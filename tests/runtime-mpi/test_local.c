@@ -1,5 +1,6 @@
 /* Programs over the thread transport, from command line to result file, against plain loops. */
 #include "programs.h"
+#include "weft/ir.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,30 +61,49 @@ static void one_chip(void **state) {
   (void)state;
   static const weft_format formats[] = {WEFT_FP32, WEFT_BF16, WEFT_FP16, WEFT_FP8, WEFT_INT8};
   for (int f = 0; f < 5; f++) {
-    check(&(test_shape){TEST_GEMM, 1, 5, 70, 7, formats[f], 0, true, true, false, 0}, "1");
-    check(&(test_shape){TEST_GEMM, 1, 1, 1, 1, formats[f], 0, false, false, false, 0}, "1");
-    check(&(test_shape){TEST_GEMM, 1, 3, 200, 2, formats[f], 4, true, false, true, 0}, "2");
-    check(&(test_shape){TEST_GEMM, 1, 3, 0, 2, formats[f], 0, false, true, false, 0}, "1");
+    check(
+        &(test_shape){TEST_GEMM, .chips = 1, .m = 5, .k = 70, .n = 7, .format = formats[f], .bias = true, .relu = true},
+        "1");
+    check(&(test_shape){TEST_GEMM, .chips = 1, .m = 1, .k = 1, .n = 1, .format = formats[f]}, "1");
+    check(&(test_shape){TEST_GEMM, .chips = 1, .m = 3, .k = 200, .n = 2, .format = formats[f], .segments = 4,
+                        .bias = true, .clamp = true},
+          "2");
+    check(&(test_shape){TEST_GEMM, .chips = 1, .m = 3, .k = 0, .n = 2, .format = formats[f], .relu = true}, "1");
   }
 }
 
 static void columns_and_batch(void **state) {
   (void)state;
   for (uint32_t chips = 1; chips <= 8; chips++) {
-    check(&(test_shape){TEST_GEMM, chips, 5, 33, 10, WEFT_FP32, 0, true, true, false, 0}, "1");
-    check(&(test_shape){TEST_BATCH, chips, 5, 33, 10, WEFT_FP32, 0, true, true, false, 0}, "3");
-    check(&(test_shape){TEST_BATCH, chips, 9, 33, 1, WEFT_INT8, 0, true, false, true, 0}, "1");
+    check(&(test_shape){TEST_GEMM, .chips = chips, .m = 5, .k = 33, .n = 10, .format = WEFT_FP32, .bias = true,
+                        .relu = true},
+          "1");
+    check(&(test_shape){TEST_BATCH, .chips = chips, .m = 5, .k = 33, .n = 10, .format = WEFT_FP32, .bias = true,
+                        .relu = true},
+          "3");
+    check(&(test_shape){TEST_BATCH, .chips = chips, .m = 9, .k = 33, .n = 1, .format = WEFT_INT8, .bias = true,
+                        .clamp = true},
+          "1");
   }
 }
 
 static void rows(void **state) {
   (void)state;
   for (uint32_t chips = 1; chips <= 8; chips++) {
-    check(&(test_shape){TEST_ROWS, chips, 5, 300, 10, WEFT_FP32, 0, true, true, false, 0}, "1");
-    check(&(test_shape){TEST_ROWS, chips, 3, 65, 7, WEFT_FP32, 8, true, true, false, 0}, "2");
-    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_FP32, 8, true, true, false, 0}, "3"); /* in slices */
-    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_BF16, 7, false, false, false, 0}, "2");
-    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_INT8, 0, true, true, true, 0}, "2");
+    check(&(test_shape){TEST_ROWS, .chips = chips, .m = 5, .k = 300, .n = 10, .format = WEFT_FP32, .bias = true,
+                        .relu = true},
+          "1");
+    check(&(test_shape){TEST_ROWS, .chips = chips, .m = 3, .k = 65, .n = 7, .format = WEFT_FP32, .segments = 8,
+                        .bias = true, .relu = true},
+          "2");
+    check(&(test_shape){TEST_ROWS, .chips = chips, .m = 60, .k = 256, .n = 100, .format = WEFT_FP32, .segments = 8,
+                        .bias = true, .relu = true},
+          "3"); /* in slices */
+    check(&(test_shape){TEST_ROWS, .chips = chips, .m = 60, .k = 256, .n = 100, .format = WEFT_BF16, .segments = 7},
+          "2");
+    check(&(test_shape){TEST_ROWS, .chips = chips, .m = 60, .k = 256, .n = 100, .format = WEFT_INT8, .bias = true,
+                        .relu = true, .clamp = true},
+          "2");
   }
 }
 
@@ -91,19 +111,39 @@ static void rows_with_few_readers(void **state) {
   (void)state;
   for (uint32_t chips = 2; chips <= 8; chips++)
     for (uint32_t readers = 1; readers < chips; readers++) {
-      check(&(test_shape){TEST_ROWS, chips, 4, 300, 10, WEFT_FP32, 8, true, true, false, readers}, "2");
-      check(&(test_shape){TEST_ROWS, chips, 50, 300, 101, WEFT_FP32, 4, true, false, false, readers}, "2");
+      check(&(test_shape){TEST_ROWS, .chips = chips, .m = 4, .k = 300, .n = 10, .format = WEFT_FP32, .segments = 8,
+                          .bias = true, .relu = true, .readers = readers},
+            "2");
+      check(&(test_shape){TEST_ROWS, .chips = chips, .m = 50, .k = 300, .n = 101, .format = WEFT_FP32, .segments = 4,
+                          .bias = true, .readers = readers},
+            "2");
     }
+}
+
+/* Random trees over random chips with random readers, small (one exchange) and large (slices). The seed is the shape's
+ * k. */
+static void random_reductions(void **state) {
+  (void)state;
+  static const weft_format formats[] = {WEFT_FP32, WEFT_INT32, WEFT_FP32, WEFT_INT64};
+  static const int pools[] = {WEFT_POOL_SUM, WEFT_POOL_MAX, WEFT_POOL_MIN};
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    test_shape shape = {.kind = TEST_REDUCE, .chips = 1 + (uint32_t)(seed % 8), .k = seed, .format = formats[seed % 4]};
+    shape.pool = pools[seed % 3];
+    shape.m = seed % 5 ? 3 : 70;
+    shape.n = seed % 5 ? 37 : 131;
+    shape.segments = 1 + (uint32_t)(seed * 7 % 33);
+    check(&shape, seed % 7 ? "1" : "3");
+  }
 }
 
 static void pipeline_and_ring(void **state) {
   (void)state;
   for (uint32_t chips = 1; chips <= 8; chips++) {
-    check(&(test_shape){TEST_PIPELINE, chips, 6, 40, 0, WEFT_FP32, 0, false, false, false, 0}, "5");
-    check(&(test_shape){TEST_RING, chips, 7, 11, 0, WEFT_INT32, 0, false, false, false, 0}, "50");
+    check(&(test_shape){TEST_PIPELINE, .chips = chips, .m = 6, .k = 40, .format = WEFT_FP32}, "5");
+    check(&(test_shape){TEST_RING, .chips = chips, .m = 7, .k = 11, .format = WEFT_INT32}, "50");
   }
-  check(&(test_shape){TEST_PIPELINE, 64, 3, 8, 0, WEFT_FP32, 0, false, false, false, 0}, "20");
-  check(&(test_shape){TEST_RING, 64, 3, 8, 0, WEFT_INT32, 0, false, false, false, 0}, "20");
+  check(&(test_shape){TEST_PIPELINE, .chips = 64, .m = 3, .k = 8, .format = WEFT_FP32}, "20");
+  check(&(test_shape){TEST_RING, .chips = 64, .m = 3, .k = 8, .format = WEFT_INT32}, "20");
 }
 
 static int make_folder(void **state) {
@@ -127,6 +167,7 @@ int main(void) {
       cmocka_unit_test(columns_and_batch),
       cmocka_unit_test(rows),
       cmocka_unit_test(rows_with_few_readers),
+      cmocka_unit_test(random_reductions),
       cmocka_unit_test(pipeline_and_ring),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -2,6 +2,7 @@
  * of a result. Every failure prints the command that repeats it. */
 #include "command.h"
 #include "programs.h"
+#include "weft/ir.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,45 +71,73 @@ static void check(const test_shape *shape, uint64_t runs, const char *arguments)
 static void products(void **state) {
   (void)state;
   for (uint32_t chips = 1; chips <= 4; chips++) {
-    check(&(test_shape){TEST_GEMM, chips, 5, 33, 10, WEFT_FP32, 0, true, true, false, 0}, 1, "");
-    check(&(test_shape){TEST_BATCH, chips, 9, 33, 3, WEFT_INT8, 0, true, false, true, 0}, 1, "");
+    check(&(test_shape){TEST_GEMM, .chips = chips, .m = 5, .k = 33, .n = 10, .format = WEFT_FP32, .bias = true,
+                        .relu = true},
+          1, "");
+    check(&(test_shape){TEST_BATCH, .chips = chips, .m = 9, .k = 33, .n = 3, .format = WEFT_INT8, .bias = true,
+                        .clamp = true},
+          1, "");
   }
 }
 
 static void all_reduces(void **state) {
   (void)state;
   for (uint32_t chips = 2; chips <= 4; chips++) {
-    check(&(test_shape){TEST_ROWS, chips, 3, 65, 7, WEFT_FP32, 8, true, true, false, 0}, 3, "");
-    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_FP32, 8, true, true, false, 0}, 3, "");
-    check(&(test_shape){TEST_ROWS, chips, 60, 256, 100, WEFT_INT8, 8, true, true, true, 1}, 2, "");
+    check(&(test_shape){TEST_ROWS, .chips = chips, .m = 3, .k = 65, .n = 7, .format = WEFT_FP32, .segments = 8,
+                        .bias = true, .relu = true},
+          3, "");
+    check(&(test_shape){TEST_ROWS, .chips = chips, .m = 60, .k = 256, .n = 100, .format = WEFT_FP32, .segments = 8,
+                        .bias = true, .relu = true},
+          3, "");
+    check(&(test_shape){TEST_ROWS, .chips = chips, .m = 60, .k = 256, .n = 100, .format = WEFT_INT8, .segments = 8,
+                        .bias = true, .relu = true, .clamp = true, .readers = 1},
+          2, "");
+  }
+}
+
+static void random_reductions(void **state) {
+  (void)state;
+  static const weft_format formats[] = {WEFT_FP32, WEFT_INT32, WEFT_FP32, WEFT_INT64};
+  for (uint64_t seed = 1; seed <= 12; seed++) {
+    test_shape shape = {.kind = TEST_REDUCE, .chips = 2 + (uint32_t)(seed % 3), .k = seed, .format = formats[seed % 4]};
+    shape.pool = WEFT_POOL_SUM;
+    shape.m = seed % 3 ? 3 : 70;
+    shape.n = seed % 3 ? 37 : 131;
+    shape.segments = 1 + (uint32_t)(seed * 7 % 33);
+    check(&shape, 3, "");
   }
 }
 
 static void links(void **state) {
   (void)state;
   for (uint32_t chips = 2; chips <= 4; chips++) {
-    check(&(test_shape){TEST_PIPELINE, chips, 6, 40, 0, WEFT_FP32, 0, false, false, false, 0}, 5, "");
-    check(&(test_shape){TEST_RING, chips, 7, 11, 0, WEFT_INT32, 0, false, false, false, 0}, 50, "");
+    check(&(test_shape){TEST_PIPELINE, .chips = chips, .m = 6, .k = 40, .format = WEFT_FP32}, 5, "");
+    check(&(test_shape){TEST_RING, .chips = chips, .m = 7, .k = 11, .format = WEFT_INT32}, 50, "");
   }
 }
 
 /* The limit is far below the messages' sizes: 64 bytes cut them into dozens. */
 static void messages_are_cut(void **state) {
   (void)state;
-  check(&(test_shape){TEST_RING, 3, 17, 31, 0, WEFT_INT32, 0, false, false, false, 0}, 5, "--message-limit 64");
-  check(&(test_shape){TEST_ROWS, 3, 60, 256, 100, WEFT_FP32, 8, true, true, false, 0}, 2, "--message-limit 1000");
+  check(&(test_shape){TEST_RING, .chips = 3, .m = 17, .k = 31, .format = WEFT_INT32}, 5, "--message-limit 64");
+  check(&(test_shape){TEST_ROWS, .chips = 3, .m = 60, .k = 256, .n = 100, .format = WEFT_FP32, .segments = 8,
+                      .bias = true, .relu = true},
+        2, "--message-limit 1000");
 }
 
 static void reports(void **state) {
   (void)state;
-  check(&(test_shape){TEST_ROWS, 2, 60, 256, 100, WEFT_FP32, 8, true, true, false, 0}, 4, "--stats --map");
+  check(&(test_shape){TEST_ROWS, .chips = 2, .m = 60, .k = 256, .n = 100, .format = WEFT_FP32, .segments = 8,
+                      .bias = true, .relu = true},
+        4, "--stats --map");
   if (!strstr(result.output, "rank 1  host ") || !strstr(result.output, "fold") || !strstr(result.output, "4 runs in "))
     fail_with("no map or table");
 }
 
 /* ---- what goes wrong ---- */
 
-static const test_shape sample = {TEST_ROWS, 3, 20, 256, 100, WEFT_FP32, 8, true, true, false, 0};
+static const test_shape sample = {TEST_ROWS,           .chips = 3,    .m = 20,      .k = 256,    .n = 100,
+                                  .format = WEFT_FP32, .segments = 8, .bias = true, .relu = true};
 
 /* Runs it and expects `status`, one message that holds all `words`, no hang, and the old result. */
 static void expect(const char *launcher, const char *mode, const char *arguments, int status,
@@ -203,7 +232,8 @@ static void dry_run(void **state) {
 /* Values at the edge: the result of a requantised product does not fit; every rank that reads it sees that. */
 static void value_that_does_not_fit(void **state) {
   (void)state;
-  const test_shape shape = {TEST_ROWS, 3, 2, 256, 3, WEFT_INT8, 8, true, false, false, 0};
+  const test_shape shape = {TEST_ROWS, .chips = 3,          .m = 2,        .k = 256,
+                            .n = 3,    .format = WEFT_INT8, .segments = 8, .bias = true};
   weft_array_set in = {0};
   assert_true(test_inputs(&shape, 5, &in));
   ((int32_t *)weft_array_set_find(&in, "b")->data)[1] = INT32_MAX;
@@ -225,7 +255,7 @@ static void value_that_does_not_fit(void **state) {
 /* A rank is killed in the middle: all end within 10 seconds, each survivor says what it did. */
 static void killed_rank(void **state) {
   (void)state;
-  const test_shape shape = {TEST_RING, 3, 60, 400, 0, WEFT_INT32, 0, false, false, false, 0};
+  const test_shape shape = {TEST_RING, .chips = 3, .m = 60, .k = 400, .format = WEFT_INT32};
   weft_array_set in = {0};
   write_inputs(&shape, &in);
   unlink(out_path);
@@ -250,7 +280,7 @@ static void killed_rank(void **state) {
 /* A rank is stopped, not dead: the silent link ends the run. */
 static void silent_link(void **state) {
   (void)state;
-  const test_shape shape = {TEST_RING, 2, 6, 40, 0, WEFT_INT32, 0, false, false, false, 0};
+  const test_shape shape = {TEST_RING, .chips = 2, .m = 6, .k = 40, .format = WEFT_INT32};
   weft_array_set in = {0};
   write_inputs(&shape, &in);
   unlink(out_path);
@@ -285,13 +315,21 @@ static int remove_folder(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products),        cmocka_unit_test(all_reduces),
-      cmocka_unit_test(links),           cmocka_unit_test(messages_are_cut),
-      cmocka_unit_test(reports),         cmocka_unit_test(wrong_rank_count),
-      cmocka_unit_test(missing_dataset), cmocka_unit_test(wrong_shape),
-      cmocka_unit_test(truncated_file),  cmocka_unit_test(usage),
-      cmocka_unit_test(dry_run),         cmocka_unit_test(value_that_does_not_fit),
-      cmocka_unit_test(killed_rank),     cmocka_unit_test(silent_link),
+      cmocka_unit_test(products),
+      cmocka_unit_test(all_reduces),
+      cmocka_unit_test(links),
+      cmocka_unit_test(random_reductions),
+      cmocka_unit_test(messages_are_cut),
+      cmocka_unit_test(reports),
+      cmocka_unit_test(wrong_rank_count),
+      cmocka_unit_test(missing_dataset),
+      cmocka_unit_test(wrong_shape),
+      cmocka_unit_test(truncated_file),
+      cmocka_unit_test(usage),
+      cmocka_unit_test(dry_run),
+      cmocka_unit_test(value_that_does_not_fit),
+      cmocka_unit_test(killed_rank),
+      cmocka_unit_test(silent_link),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,252 @@
+/* Pointwise bodies and copies on one chip made by hand, against scalar arithmetic; faults name the lowest element. */
+#include "kernel_bench.h"
+
+#include "weft/ir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 5, COLS = 601 };
+
+typedef struct one_chip {
+  weft_abi_tensor tensors[4];
+  weft_abi_class class;
+  weft_slot slots[4];
+  weft_chip chip;
+} one_chip;
+
+static void add_tensor(one_chip *one, weft_format format, uint64_t rows, uint64_t cols) {
+  uint32_t t = one->class.tensor_count++;
+  one->tensors[t] = (weft_abi_tensor){.name = t ? "operand" : "out", .format = (int)format, .rows = rows, .cols = cols};
+  one->slots[t] =
+      (weft_slot){.tensor = &one->tensors[t], .format = format, .bytes = rows * cols * weft_format_bytes(format)};
+  one->slots[t].data = calloc(rows * cols + 1, 8);
+}
+
+static void begin(one_chip *one, int threads) {
+  *one = (one_chip){0};
+  one->class.tensors = one->tensors;
+  one->chip = (weft_chip){.class = &one->class, .slots = one->slots, .threads = threads, .step = UINT32_MAX};
+  pthread_mutex_init(&one->chip.fault.lock, NULL);
+}
+
+static void end(one_chip *one) {
+  for (uint32_t t = 0; t < one->class.tensor_count; t++) free(one->slots[t].data);
+  for (int k = 0; k < WEFT_SCRATCH_COUNT; k++) free(one->chip.scratch[k].data);
+  pthread_mutex_destroy(&one->chip.fault.lock);
+}
+
+static uint64_t bits_of(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+/* ---- floats ---- */
+
+/* out = silu(a * row) + min(column, 0.25) with a whole, row 1 x COLS, column ROWS x 1. */
+static void floats_broadcast(void **state) {
+  (void)state;
+  static const weft_abi_node nodes[] = {
+      {.kind = WEFT_BODY_OPERAND, .value = 0},  {.kind = WEFT_BODY_OPERAND, .value = 1},
+      {.kind = WEFT_BODY_MUL, .child = {0, 1}}, {.kind = WEFT_BODY_UNARY, .sfpu = WEFT_SFPU_SILU, .child = {2}},
+      {.kind = WEFT_BODY_OPERAND, .value = 2},  {.kind = WEFT_BODY_CONST, .value = UINT64_C(0x3fd0000000000000)},
+      {.kind = WEFT_BODY_MIN, .child = {4, 5}}, {.kind = WEFT_BODY_ADD, .child = {3, 6}}};
+  static const weft_abi_operand operands[] = {{.tensor = 1, .row_stride = COLS, .col_stride = 1},
+                                              {.tensor = 2, .col_stride = 1},
+                                              {.tensor = 3, .row_stride = 1}};
+  for (int threads = 1; threads <= 2; threads++) {
+    one_chip one;
+    begin(&one, threads);
+    add_tensor(&one, WEFT_BF16, ROWS, COLS);
+    add_tensor(&one, WEFT_FP32, ROWS, COLS);
+    add_tensor(&one, WEFT_BF16, 1, COLS);
+    add_tensor(&one, WEFT_INT8, ROWS, 1);
+    uint64_t random = 3;
+    for (int i = 0; i < ROWS * COLS; i++)
+      ((float *)(void *)one.slots[1].data)[i] = (float)((int64_t)weft_random_next(&random) >> 40) * 0x1p-20f;
+    for (int i = 0; i < COLS; i++)
+      weft_store_f32(WEFT_BF16, one.slots[2].data, (uint64_t)i,
+                     (float)((int64_t)weft_random_next(&random) >> 40) * 0x1p-22f);
+    for (int i = 0; i < ROWS; i++) ((int8_t *)one.slots[3].data)[i] = (int8_t)(i - 2);
+    weft_pointwise(&one.chip,
+                   &(weft_abi_pointwise){.operand_count = 3, .operands = operands, .node_count = 8, .nodes = nodes});
+    assert_false(weft_chip_failed(&one.chip));
+    for (uint64_t i = 0; i < ROWS * COLS; i++) {
+      float x = weft_load_f32(WEFT_FP32, one.slots[1].data, i) * weft_load_f32(WEFT_BF16, one.slots[2].data, i % COLS);
+      float denominator = 1.0f + weft_expf(-x), silu = x / denominator;
+      float least = weft_minimum_f32((float)((int)(i / COLS) - 2), 0.25f), sum = silu + least;
+      assert_int_equal(((uint16_t *)(void *)one.slots[0].data)[i], weft_f32_to_bf16(sum));
+    }
+    end(&one);
+  }
+}
+
+/* ---- integers ---- */
+
+static void run_integers(one_chip *one, const weft_abi_node *nodes, uint32_t count) {
+  static const weft_abi_operand operands[] = {{.tensor = 1, .row_stride = COLS, .col_stride = 1},
+                                              {.tensor = 2, .row_stride = COLS, .col_stride = 1}};
+  weft_pointwise(&one->chip,
+                 &(weft_abi_pointwise){.operand_count = 2, .operands = operands, .node_count = count, .nodes = nodes});
+}
+
+static void integers(weft_format out, one_chip *one) {
+  begin(one, 2);
+  add_tensor(one, out, ROWS, COLS);
+  add_tensor(one, WEFT_INT16, ROWS, COLS);
+  add_tensor(one, WEFT_INT64, ROWS, COLS);
+  for (int i = 0; i < ROWS * COLS; i++) {
+    ((int16_t *)(void *)one->slots[1].data)[i] = (int16_t)(i * 37 - 20000);
+    ((int64_t *)(void *)one->slots[2].data)[i] = i % 11 - 5;
+  }
+}
+
+/* b != 0 ? floor(a / b) : a >> 3 : the quotients by zero are never chosen. */
+static void unchosen_branches_do_not_fault(void **state) {
+  (void)state;
+  static const weft_abi_node nodes[] = {{.kind = WEFT_BODY_OPERAND, .value = 1},
+                                        {.kind = WEFT_BODY_OPERAND, .value = 0},
+                                        {.kind = WEFT_BODY_OPERAND, .value = 1},
+                                        {.kind = WEFT_BODY_FLOOR_DIV, .child = {1, 2}},
+                                        {.kind = WEFT_BODY_OPERAND, .value = 0},
+                                        {.kind = WEFT_BODY_SHR, .child = {4}, .value = 3},
+                                        {.kind = WEFT_BODY_VALUE_SELECT, .child = {0, 3, 5}}};
+  one_chip one;
+  integers(WEFT_INT32, &one);
+  run_integers(&one, nodes, 7);
+  assert_false(weft_chip_failed(&one.chip));
+  for (int i = 0; i < ROWS * COLS; i++) {
+    int64_t a = (int16_t)(i * 37 - 20000), b = i % 11 - 5;
+    int64_t want = b ? (int64_t)floor((double)a / (double)b) : (int64_t)floor((double)a / 8);
+    assert_int_equal(((int32_t *)(void *)one.slots[0].data)[i], want);
+  }
+  end(&one);
+}
+
+static void faults_name_the_lowest_element(void **state) {
+  (void)state;
+  static const weft_abi_node quotient[] = {{.kind = WEFT_BODY_OPERAND, .value = 0},
+                                           {.kind = WEFT_BODY_OPERAND, .value = 1},
+                                           {.kind = WEFT_BODY_FLOOR_DIV, .child = {0, 1}}};
+  one_chip one;
+  integers(WEFT_INT32, &one);
+  run_integers(&one, quotient, 3);
+  assert_non_null(strstr(one.chip.fault.text, "row 0, column 5 of 'out': a division by zero"));
+  end(&one);
+  const weft_abi_node product[] = {{.kind = WEFT_BODY_OPERAND, .value = 1},
+                                   {.kind = WEFT_BODY_CONST, .value = bits_of(0x1p52)},
+                                   {.kind = WEFT_BODY_MUL, .child = {0, 1}},
+                                   {.kind = WEFT_BODY_MUL, .child = {2, 2}}};
+  integers(WEFT_INT64, &one);
+  run_integers(&one, product, 4);
+  assert_non_null(strstr(one.chip.fault.text, "row 0, column 0 of 'out': a value does not fit 64 bits"));
+  end(&one);
+  static const weft_abi_node copy[] = {{.kind = WEFT_BODY_OPERAND, .value = 0}};
+  integers(WEFT_INT8, &one);
+  run_integers(&one, copy, 1);
+  assert_non_null(strstr(one.chip.fault.text, "row 0, column 0 of 'out': -20000 does not fit Int8"));
+  end(&one);
+}
+
+/* A constant that is no integer makes the body one of floats; a float result must be an integer to be stored as one. */
+static void floats_into_integers(void **state) {
+  (void)state;
+  weft_abi_node half[] = {{.kind = WEFT_BODY_OPERAND, .value = 1},
+                          {.kind = WEFT_BODY_CONST, .value = bits_of(0.5)},
+                          {.kind = WEFT_BODY_MUL, .child = {0, 1}}};
+  one_chip one;
+  integers(WEFT_INT32, &one);
+  run_integers(&one, half, 3);
+  assert_non_null(strstr(one.chip.fault.text, "row 0, column 0 of 'out': a float that is no"));
+  end(&one);
+  half[1].value = bits_of(2.0);
+  half[2].kind = WEFT_BODY_DIV;
+  half[1].value = bits_of(0.5);
+  integers(WEFT_INT32, &one);
+  run_integers(&one, half, 3);
+  assert_false(weft_chip_failed(&one.chip));
+  for (int i = 0; i < ROWS * COLS; i++) assert_int_equal(((int32_t *)(void *)one.slots[0].data)[i], 2 * (i % 11 - 5));
+  end(&one);
+}
+
+static void maps_outside_a_tensor_are_refused(void **state) {
+  (void)state;
+  static const weft_abi_node copy[] = {{.kind = WEFT_BODY_OPERAND, .value = 0}};
+  const weft_abi_operand wrong[] = {{.tensor = 1, .row_stride = COLS, .col_stride = 1, .offset = 1},
+                                    {.tensor = 1, .row_stride = COLS, .col_stride = 1, .offset = -1},
+                                    {.tensor = 1, .row_stride = -COLS, .col_stride = 1},
+                                    {.tensor = 9}};
+  for (int i = 0; i < 4; i++) {
+    one_chip one;
+    integers(WEFT_INT16, &one);
+    weft_pointwise(&one.chip,
+                   &(weft_abi_pointwise){.operand_count = 1, .operands = &wrong[i], .node_count = 1, .nodes = copy});
+    assert_true(weft_chip_failed(&one.chip));
+    end(&one);
+  }
+}
+
+/* ---- copies ---- */
+
+static void copies_move_blocks(void **state) {
+  (void)state;
+  one_chip one;
+  begin(&one, 1);
+  add_tensor(&one, WEFT_INT16, 6, 9);
+  add_tensor(&one, WEFT_INT16, 4, 5);
+  int16_t *to = (int16_t *)(void *)one.slots[0].data, *from = (int16_t *)(void *)one.slots[1].data;
+  for (int i = 0; i < 20; i++) from[i] = (int16_t)(i + 1);
+  const weft_abi_copy copies[] = {
+      {.from = 1, .to = 0, .from_row = 1, .from_col = 2, .to_row = 3, .to_col = 6, .rows = 3, .cols = 3},
+      {.from = 1, .to = 0, .rows = 0, .cols = 5}};
+  weft_copy(&one.chip, copies, 2);
+  assert_false(weft_chip_failed(&one.chip));
+  for (int r = 0; r < 6; r++)
+    for (int c = 0; c < 9; c++) assert_int_equal(to[r * 9 + c], r >= 3 && c >= 6 ? from[(r - 2) * 5 + c - 4] : 0);
+  weft_copy(&one.chip, &(weft_abi_copy){.from = 1, .to = 0, .from_col = 3, .rows = 1, .cols = 3}, 1);
+  assert_true(weft_chip_failed(&one.chip));
+  end(&one);
+}
+
+/* ---- trees ---- */
+
+static bool valid(uint32_t of, uint32_t count, const uint32_t *first, const uint32_t *counts) {
+  return weft_all_reduce_valid(&(weft_abi_all_reduce){
+      .pool = WEFT_POOL_SUM, .format = WEFT_FP32, .of = of, .node_count = count, .first = first, .count = counts});
+}
+
+static void trees(void **state) {
+  (void)state;
+  assert_true(valid(1, 1, (uint32_t[]){0}, (uint32_t[]){1}));
+  assert_true(valid(8, 3, (uint32_t[]){0, 4, 6}, (uint32_t[]){4, 2, 2}));
+  assert_true(valid(7, 3, (uint32_t[]){0, 4, 6}, (uint32_t[]){4, 2, 1}));
+  assert_true(valid(7, 2, (uint32_t[]){0, 4}, (uint32_t[]){4, 3}));
+  assert_false(valid(8, 2, (uint32_t[]){0, 3}, (uint32_t[]){3, 5}));       /* no subtrees */
+  assert_false(valid(8, 3, (uint32_t[]){0, 1, 3}, (uint32_t[]){1, 2, 5})); /* 1, 2 are of two subtrees */
+  assert_false(valid(8, 2, (uint32_t[]){0, 4}, (uint32_t[]){4, 2}));       /* 6, 7 are missing */
+  assert_false(valid(8, 3, (uint32_t[]){0, 4, 4}, (uint32_t[]){4, 4, 4})); /* twice */
+  assert_false(valid(8, 2, (uint32_t[]){4, 0}, (uint32_t[]){4, 4}));       /* out of order */
+  assert_false(valid(8, 0, NULL, NULL));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(floats_broadcast),
+      cmocka_unit_test(unchosen_branches_do_not_fault),
+      cmocka_unit_test(faults_name_the_lowest_element),
+      cmocka_unit_test(floats_into_integers),
+      cmocka_unit_test(maps_outside_a_tensor_are_refused),
+      cmocka_unit_test(copies_move_blocks),
+      cmocka_unit_test(trees),
+  };
+  return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
+}
