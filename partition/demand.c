@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+/* Pieces of all gathers together: half a gigabyte of machine graph. */
+#define MOST_PIECES ((uint64_t)1 << 22)
+
 static uint32_t request(machine *m, uint32_t value, const weft_block *block, uint32_t chip);
 
 static uint32_t add_record(machine *m, record made) {
@@ -93,6 +96,15 @@ static uint32_t request_pieces(machine *m, uint32_t value, const weft_block *blo
     ranges[d] = parts_met(m, op, d, block);
     parts[d] = ranges[d].first;
     most *= ranges[d].last - ranges[d].first + 1;
+  }
+  m->piece_count += most;
+  if (m->piece_count > MOST_PIECES) {
+    if (!m->failed)
+      weft_error(m->p->diag, WEFT_INVALID, "use a mesh of several axes, so that fewer chips exchange a value",
+                 "'%s' would be gathered piece by piece from too many chips: more than %llu pieces",
+                 m->p->graph->values[value].name, (unsigned long long)MOST_PIECES);
+    m->failed = true;
+    return 0;
   }
   piece *pieces = WEFT_NEW_ARRAY(m->arena, piece, most);
   *records = WEFT_NEW_ARRAY(m->arena, uint32_t, most);
@@ -268,7 +280,8 @@ static bool natural(const machine *m, uint32_t op, uint32_t chip) {
       return cut->segments * part / parts < cut->segments * (part + 1) / parts;
     }
     uint32_t before = WEFT_NONE;
-    for (uint32_t i = 0; i < source->in_count && before == WEFT_NONE; i++) before = graph->values[source->ins[i]].producer;
+    for (uint32_t i = 0; i < source->in_count && before == WEFT_NONE; i++)
+      before = graph->values[source->ins[i]].producer;
     if (weft_is_choice(m->p, op) || before == WEFT_NONE) return true;
     op = before;
   }
@@ -338,5 +351,6 @@ weft_status machine_demand(machine *m) {
   demand_outputs(m, holders, NULL);
   for (uint32_t chip = 0; chip < chips; chip++) takes_part[chip] = busy(m, chip);
   if (!m->failed) demand_outputs(m, holders, takes_part);
-  return m->failed ? weft_error_memory(m->p->diag) : WEFT_OK;
+  if (!m->failed) return WEFT_OK;
+  return m->piece_count > MOST_PIECES ? WEFT_INVALID : weft_error_memory(m->p->diag);
 }

@@ -49,7 +49,8 @@ typedef struct machine {
   /** By op, then chip: the records read, an operand at a time, for each node in turn; NULL where the op does not run.
    */
   uint32_t **wanted;
-  bool failed; /**< out of memory */
+  uint64_t piece_count; /**< of all gathers, bounded: all-to-all grows with the square of the chips */
+  bool failed;          /**< out of memory, or refused with a message */
 } machine;
 
 static inline uint64_t at_chip(const machine *m, uint64_t index, uint32_t chip) { return index * m->p->chips + chip; }

@@ -34,7 +34,8 @@ typedef struct weft_sharding {
   weft_pool pool;
 } weft_sharding;
 
-/** One --shard argument: a tensor's name and per-dimension axes ("rows@x,cols@y", or "0@x,1@y" by dimension; "replicated"). */
+/** One --shard argument: a tensor's name and how its dimensions lie: "rows@x,cols@y" (a matrix), "0@x,1@y" by dimension,
+ * "cols@x+y" over two axes, the first more significant, "replicated". Dimensions not named stay whole. */
 typedef struct weft_shard_request { const char *tensor; const char *spec; } weft_shard_request;
 
 typedef struct weft_partition_options {
@@ -55,16 +56,17 @@ typedef struct weft_partition_options {
 weft_status weft_partition(const weft_graph *graph, const weft_partition_options *options, const weft_target *target,
                            weft_graph **machine, weft_text *report, weft_diag *diag);
 
-/** Splits a whole-machine Template or Scheduled program into one program a chip, each in the same phase: local tensors, the
- * stages of its sites, link points with peers at section boundaries; loads of other chips' tensors become loads of Input tensors
- * that a link fills; an AllReduce keeps its stage on each reading chip, its foreign operands received (the generator emits the
- * pair as one transport call). A chip without work gives a program without stages.
- * `programs` has `chips` entries, each freed by the caller. */
+/** Splits a whole-machine Template into one Template a chip (docs/split.md): local tensors, the stages of its sites, link points
+ * with peers at section boundaries; loads of other chips' tensors become loads of Input tensors that a link fills; an AllReduce
+ * keeps its stage on each reading chip, its foreign operands received (the generator emits the pair as one transport call). A chip
+ * without work gives a program without stages. `machine` has been validated.
+ * `programs` has `chips` entries, each freed by the caller; all NULL after an error.
+ * Errors: later phases, and what chips share other than tensors, by name. */
 weft_status weft_split(const weft_program *machine, uint32_t chips, weft_program **programs, weft_diag *diag);
 
-/** Checks the split as a whole: sends and receives match in tensor, shape, dtype and order on both sides of every pair, and the
- * graph with two nodes a link point (its sends, then its receives; program order on a chip; a send before its receive) has no
- * cycle: the message shows the cycle. */
+/** Checks the split as a whole: sends and receives match in tensor, shape, dtype and order on both sides of every pair, what is
+ * sent has been stored, and the graph with two nodes a link point (its sends, then its receives; program order on a chip; a send
+ * before its receive) has no cycle: the message shows the cycle. Programs without peers are paired by tensor names. */
 weft_status weft_split_check(const weft_program *const *programs, uint32_t chips, weft_diag *diag);
 
 /** Chips a program's sites and tensors name: 1 more than the greatest. */
