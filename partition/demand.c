@@ -155,7 +155,7 @@ static uint32_t request_produced(machine *m, uint32_t value, const weft_block *b
     }
     return add_record(m, made);
   }
-  uint32_t *pieces;
+  uint32_t *pieces = NULL;
   made.piece_count = request_pieces(m, value, block, chip, &pieces);
   made.pieces = pieces;
   made.kind = made.piece_count == 1 ? RECORD_FOREIGN : RECORD_GATHER;
