@@ -203,7 +203,7 @@ static weft_status add_tensor(weft_lowering *l, uint32_t id) {
   uint32_t rank = value->has_shard ? value->full_rank : value->rank;
   const uint64_t *extents = value->has_shard ? value->full_extents : value->extents;
   if (value->has_shard) tensor->shard.of = weft_arena_string(program->arena, value->shard.of, strlen(value->shard.of));
-  if (rank != 2) {
+  if (rank != 2 && rank) { // a scalar is a plane of one element
     uint64_t *shape = WEFT_NEW_ARRAY(program->arena, uint64_t, rank);
     if (shape && rank) memcpy(shape, extents, rank * sizeof *shape);
     tensor->shape = shape;

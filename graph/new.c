@@ -80,11 +80,16 @@ static void choose_requant(const mlp *m, uint32_t x, uint32_t w, uint32_t bias, 
   *multiplier = (int64_t)scale;
 }
 
+static bool is_last(const mlp *m, uint32_t layer) { return layer + 1 == layer_total(m->options); }
+static bool has_relu(const mlp *m, uint32_t layer) {
+  return is_last(m, layer) ? m->options->relu_last : m->options->relu;
+}
+
 /** The requantised and clamped form of an integer layer; a last layer without requant stays as it is. */
 static uint32_t finish_integers(const mlp *m, uint32_t layer, uint32_t acc, uint32_t x, uint32_t w, uint32_t bias) {
   const weft_mlp_options *o = m->options;
-  const bool last = layer + 1 == layer_total(o);
-  if (last && o->requant_count < layer_total(o)) return acc;
+  if (is_last(m, layer) && o->requant_count < layer_total(o))
+    return has_relu(m, layer) ? weft_graph_relu(m->graph, numbered(m, "relu", layer), acc) : acc;
   int64_t multiplier = 0;
   uint32_t shift = 0;
   if (o->requant_count) {
@@ -94,14 +99,12 @@ static uint32_t finish_integers(const mlp *m, uint32_t layer, uint32_t acc, uint
     choose_requant(m, x, w, bias, &multiplier, &shift);
   }
   uint32_t scaled = weft_graph_requant(m->graph, numbered(m, "requant", layer), acc, multiplier, shift);
-  return weft_graph_clamp(m->graph, numbered(m, "clamp", layer), scaled, o->relu && !last ? 0 : -128, 127, WEFT_INT8);
+  return weft_graph_clamp(m->graph, numbered(m, "clamp", layer), scaled, has_relu(m, layer) ? 0 : -128, 127, WEFT_INT8);
 }
 
 static uint32_t finish_floats(const mlp *m, uint32_t layer, uint32_t y) {
-  const weft_mlp_options *o = m->options;
-  if (layer + 1 == layer_total(o)) return y;
-  if (o->relu) y = weft_graph_relu(m->graph, numbered(m, "relu", layer), y);
-  if (o->dtype == WEFT_BF16) weft_graph_store_as(m->graph, y, WEFT_BF16);
+  if (has_relu(m, layer)) y = weft_graph_relu(m->graph, numbered(m, "relu", layer), y);
+  if (m->options->dtype == WEFT_BF16 && !is_last(m, layer)) weft_graph_store_as(m->graph, y, WEFT_BF16);
   return y;
 }
 

@@ -9,7 +9,7 @@
 /** What both kinds take. */
 typedef struct request {
   const char *dtype, *name, *input, *output, *file, *requant;
-  bool bias, relu;
+  bool bias, relu, relu_last;
   uint64_t segments;
   weft_option_list ranges;
   const char *layers;      /**< mlp */
@@ -111,6 +111,7 @@ static weft_status make_mlp(const request *r, const lists *l, weft_graph **graph
                                     .dtype = weft_format_by_name(r->dtype),
                                     .bias = r->bias,
                                     .relu = r->relu,
+                                    .relu_last = r->relu_last,
                                     .requant_m = l->multipliers,
                                     .requant_s = l->shifts,
                                     .requant_count = l->requant_count,
@@ -272,6 +273,7 @@ static int new_mlp(int argc, char **argv) {
        .help = "widths from input to result"},
       {.name = "batch", .kind = WEFT_OPTION_COUNT, .target = &r.batch, .help = "rows of the input (default 1)"},
       {.name = "relu", .kind = WEFT_OPTION_FLAG, .target = &r.relu, .help = "ReLU after every layer but the last"},
+      {.name = "relu-last", .kind = WEFT_OPTION_FLAG, .target = &r.relu_last, .help = "ReLU after the last layer"},
       SHARED_OPTIONS(r),
       {0}};
   const weft_usage usage = {

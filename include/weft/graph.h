@@ -166,6 +166,7 @@ typedef struct weft_mlp_options {
   uint64_t batch;
   weft_format dtype; /**< FP32, BF16, INT8 */
   bool bias, relu;   /**< relu after every layer but the last */
+  bool relu_last;    /**< relu after the last layer */
   const int64_t *requant_m; /**< INT8: per layer; count layer_count - 1, or one less (last layer stays Int32), or 0: chosen */
   const uint32_t *requant_s;
   uint32_t requant_count;
@@ -177,7 +178,7 @@ typedef struct weft_mlp_options {
 } weft_mlp_options;
 /** output_name = layers of x @ wI + bI, one section a layer; datasets x, w1.., b1.. BF16: x, w and what hidden layers give are Bf16,
  * biases and the result Fp32. INT8: x and w Int8, biases and the result of a last layer without requant Int32; requantised layers
- * end in a clamp (0..127 with relu, which the clamp then is; -128..127 without and in the last layer).
+ * end in a clamp (0..127 with relu, which the clamp then is; -128..127 without).
  * Errors: fewer than two widths, a requant count that fits no layers, other formats, ranges of datasets that do not exist. */
 weft_status weft_graph_new_mlp(const weft_mlp_options *options, const char *output_name, weft_graph **graph, weft_diag *diag);
 

@@ -341,8 +341,12 @@ static page fill(machine *m, uint32_t buffer) {
 
 static void run_store(machine *m, const weft_stage *s) {
   const weft_access_pattern *pattern = &s->store.pattern;
-  const weft_section *section = &m->program->sections[m->section];
-  m->item = s->item == WEFT_NONE ? &m->program->work.items[section->items.begin] : &m->program->work.items[s->item];
+  static const weft_work_item none;
+  const weft_work_list *work = &m->program->work;
+  uint64_t item = s->item != WEFT_NONE        ? s->item
+                  : m->program->section_count ? m->program->sections[m->section].items.begin
+                                              : 0;
+  m->item = item < work->item_count ? &work->items[item] : &none;
   for (m->sub_h = 0; m->sub_h < s->store.sub_blocks.first; m->sub_h++)
     for (m->sub_w = 0; m->sub_w < s->store.sub_blocks.second; m->sub_w++) {
       page p = fill(m, s->ins[0]);
@@ -409,8 +413,10 @@ void template_run(const weft_program *program, const weft_array_set *in, weft_ar
   }
   for (uint32_t s = 0; s < program->stage_count; s++)
     for (uint64_t o = 0; o < program->stages[s].out_count; o++) m.writer[program->stages[s].outs[o]] = s;
-  for (m.section = 0; m.section < program->section_count; m.section++) {
-    const weft_span stages = program->sections[m.section].stages;
+  const uint64_t sections = program->section_count ? program->section_count : 1;
+  for (m.section = 0; m.section < sections; m.section++) {
+    const weft_span stages =
+        program->section_count ? program->sections[m.section].stages : (weft_span){0, program->stage_count};
     for (uint64_t s = stages.begin; s < stages.end; s++)
       if (program->stages[s].kind == WEFT_STAGE_STORE) run_store(&m, &program->stages[s]);
   }
