@@ -90,6 +90,7 @@ static void add_stage(chip_build *b, uint32_t old) {
   weft_stage *made = &b->made->stages[b->made->stage_count];
   *made = s->machine->stages[old];
   made->id = (uint32_t)b->made->stage_count++;
+  made->origin = WEFT_NONE;
   made->ins = mapped(b, made->ins, made->in_count, s->new_buffer);
   made->outs = mapped(b, made->outs, made->out_count, s->new_buffer);
   if (made->item != WEFT_NONE) made->item = s->new_item[made->item];
@@ -120,6 +121,7 @@ static void add_buffer(chip_build *b, uint32_t old) {
   weft_buffer *made = &b->made->buffers[b->made->buffer_count];
   *made = b->s->machine->buffers[old];
   made->id = (uint32_t)b->made->buffer_count++;
+  made->origin = WEFT_NONE;
   if (made->alias_of != WEFT_NONE) made->alias_of = b->s->new_buffer[made->alias_of];
 }
 

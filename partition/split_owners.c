@@ -7,14 +7,42 @@ static weft_status refuse(split *s, const weft_stage *stage, const char *what) {
                     "stage '%s' cannot be split: %s", stage->name, what);
 }
 
-static weft_status join_buffers(split *s, const weft_stage *stage, const uint32_t *buffers, uint64_t count) {
+/* A stage is where its buffers are, and those that they alias. */
+static weft_status join_buffer(split *s, const weft_stage *stage, uint32_t id) {
   uint32_t *chip = &s->stage_chip[stage->id];
-  for (uint64_t i = 0; i < count; i++) {
-    const weft_buffer *buffer = &s->machine->buffers[buffers[i]];
+  while (id != WEFT_NONE) {
+    const weft_buffer *buffer = &s->machine->buffers[id];
     uint32_t site = buffer->site.present ? buffer->site.site.chip : 0;
     if (*chip != WEFT_NONE && *chip != site) return refuse(s, stage, "its buffers are on several chips");
     *chip = site;
+    if (s->buffer_chip[id] == site) return WEFT_OK; /* been here: aliases may lead in a circle */
+    s->buffer_chip[id] = site;
+    id = buffer->alias_of;
   }
+  return WEFT_OK;
+}
+
+static const weft_indirect_tile *indirect_of(const weft_stage *stage) {
+  if (stage->kind == WEFT_STAGE_LOAD) return stage->load.pattern.origin.indirect;
+  return stage->kind == WEFT_STAGE_STORE ? stage->store.pattern.origin.indirect : NULL;
+}
+
+static weft_status join_buffers(split *s, const weft_stage *stage) {
+  weft_status status = WEFT_OK;
+  for (uint64_t i = 0; i < stage->in_count && status == WEFT_OK; i++) status = join_buffer(s, stage, stage->ins[i]);
+  for (uint64_t i = 0; i < stage->out_count && status == WEFT_OK; i++) status = join_buffer(s, stage, stage->outs[i]);
+  if (status == WEFT_OK && stage->kind == WEFT_STAGE_COMPUTE && stage->compute->kind == WEFT_COMPUTE_MATMUL_TILES)
+    status = join_buffer(s, stage, stage->compute->matmul.interm);
+  if (status == WEFT_OK && indirect_of(stage)) status = join_buffer(s, stage, indirect_of(stage)->index);
+  return status;
+}
+
+static weft_status own_item(split *s, const weft_stage *stage) {
+  if (stage->item == WEFT_NONE) return WEFT_OK;
+  uint32_t *item = &s->item_chip[stage->item];
+  if (*item != WEFT_NONE && *item != s->stage_chip[stage->id])
+    return refuse(s, stage, "its work item is shared with another chip");
+  *item = s->stage_chip[stage->id];
   return WEFT_OK;
 }
 
@@ -22,19 +50,13 @@ static weft_status own_stages(split *s) {
   for (uint64_t i = 0; i < s->machine->stage_count; i++) {
     const weft_stage *stage = &s->machine->stages[i];
     s->stage_chip[i] = stage->site.present ? stage->site.site.chip : WEFT_NONE;
-    weft_status status = join_buffers(s, stage, stage->ins, stage->in_count);
-    if (status == WEFT_OK) status = join_buffers(s, stage, stage->outs, stage->out_count);
-    if (status != WEFT_OK) return status;
+    weft_status status = join_buffers(s, stage);
     if (s->stage_chip[i] == WEFT_NONE) s->stage_chip[i] = 0;
-    if (s->stage_chip[i] >= s->chips) return refuse(s, stage, "its chip is not one of the machine's");
-    if (stage->item == WEFT_NONE) continue;
-    uint32_t *item = &s->item_chip[stage->item];
-    if (*item != WEFT_NONE && *item != s->stage_chip[i])
-      return refuse(s, stage, "its work item is shared with another chip");
-    *item = s->stage_chip[i];
+    if (status == WEFT_OK && s->stage_chip[i] >= s->chips)
+      status = refuse(s, stage, "its chip is not one of the machine's");
+    if (status == WEFT_OK) status = own_item(s, stage);
+    if (status != WEFT_OK) return status;
   }
-  for (uint64_t i = 0; i < s->machine->buffer_count; i++)
-    s->buffer_chip[i] = s->machine->buffers[i].site.present ? s->machine->buffers[i].site.site.chip : 0;
   for (uint64_t i = 0; i < s->machine->work.item_count; i++)
     if (s->item_chip[i] == WEFT_NONE)
       return weft_error(s->diag, WEFT_INVALID, "give every stage its item",
@@ -88,6 +110,7 @@ weft_status split_owners(split *s) {
   s->new_item = WEFT_NEW_ARRAY(s->arena, uint32_t, machine->work.item_count);
   if (weft_arena_failed(s->arena)) return weft_error_memory(s->diag);
   for (uint64_t i = 0; i < machine->work.item_count; i++) s->item_chip[i] = WEFT_NONE;
+  for (uint64_t i = 0; i < machine->buffer_count; i++) s->buffer_chip[i] = WEFT_NONE; /* of no stage: left out */
   weft_status status = own_stages(s);
   if (status != WEFT_OK) return status;
   own_sections(s);

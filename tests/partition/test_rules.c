@@ -380,6 +380,20 @@ static void test_search_keeps_within_memory(void **state) {
   assert_messages_have(f->diag, "does not fit", "1000", "'test'", "more chips", NULL);
 }
 
+/* All to all grows with the square of the chips: refused before the machine graph does. */
+static void test_gathers_from_thousands_of_chips_are_refused(void **state) {
+  fixture *f = *state;
+  weft_graph *graph =
+                 build_mlp(&(mlp){.layers = 2, .widths = {8, 4096, 4096}, .batch = 1, .dtype = WEFT_FP32}, f->diag),
+             *machine = NULL;
+  assert_int_equal(partition_as(graph, "x=4096", "columns", NULL, &machine, NULL, f->diag), WEFT_INVALID);
+  assert_null(machine);
+  assert_messages_have(f->diag, "'h1'", "too many chips", "several axes", NULL);
+  machine = partitioned(graph, "x=64,y=64", "x=batch,y=columns", NULL);
+  weft_graph_free(machine);
+  weft_graph_free(graph);
+}
+
 static void test_questions_that_make_no_sense(void **state) {
   fixture *f = *state;
   weft_partition_options options = {0};
@@ -416,6 +430,7 @@ int main(void) {
       RULE(test_explanation_names_choices_costs_and_runners_up),
       RULE(test_search_weighs_links),
       RULE(test_search_keeps_within_memory),
+      RULE(test_gathers_from_thousands_of_chips_are_refused),
       RULE(test_questions_that_make_no_sense),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
