@@ -57,17 +57,34 @@ static weft_status own_stages(split *s) {
     if (status == WEFT_OK) status = own_item(s, stage);
     if (status != WEFT_OK) return status;
   }
-  for (uint64_t i = 0; i < s->machine->work.item_count; i++)
-    if (s->item_chip[i] == WEFT_NONE)
-      return weft_error(s->diag, WEFT_INVALID, "give every stage its item",
-                        "work item %llu is of no stage: no chip can be told to do it", (unsigned long long)i);
   return WEFT_OK;
 }
 
-static void own_sections(split *s) {
-  for (uint64_t i = 0; i < s->machine->section_count; i++)
-    for (uint64_t k = s->machine->sections[i].stages.begin; k < s->machine->sections[i].stages.end; k++)
+/* Items that no stage names are for all stages of their section: those must be on one chip. */
+static weft_status own_items(split *s, weft_span stages, weft_span items) {
+  for (uint64_t i = items.begin; i < items.end; i++) {
+    if (s->item_chip[i] != WEFT_NONE || stages.begin == stages.end) continue;
+    for (uint64_t k = stages.begin; k < stages.end; k++)
+      if (s->stage_chip[k] != s->stage_chip[stages.begin])
+        return weft_error(s->diag, WEFT_INVALID, "give every stage its item",
+                          "work item %llu is of no stage, and stages of several chips could be meant",
+                          (unsigned long long)i);
+    s->item_chip[i] = s->stage_chip[stages.begin];
+  }
+  return WEFT_OK;
+}
+
+static weft_status own_sections(split *s) {
+  const weft_program *machine = s->machine;
+  weft_status status = WEFT_OK;
+  if (machine->section_count == 0)
+    return own_items(s, (weft_span){0, machine->stage_count}, (weft_span){0, machine->work.item_count});
+  for (uint64_t i = 0; i < machine->section_count && status == WEFT_OK; i++) {
+    for (uint64_t k = machine->sections[i].stages.begin; k < machine->sections[i].stages.end; k++)
       s->stage_section[k] = i;
+    status = own_items(s, machine->sections[i].stages, machine->sections[i].items);
+  }
+  return status;
 }
 
 /* Groups 0 .. count by chip; chips out of range are dropped. */
@@ -112,8 +129,8 @@ weft_status split_owners(split *s) {
   for (uint64_t i = 0; i < machine->work.item_count; i++) s->item_chip[i] = WEFT_NONE;
   for (uint64_t i = 0; i < machine->buffer_count; i++) s->buffer_chip[i] = WEFT_NONE; /* of no stage: left out */
   weft_status status = own_stages(s);
+  if (status == WEFT_OK) status = own_sections(s);
   if (status != WEFT_OK) return status;
-  own_sections(s);
   if (!group(s, s->stage_chip, machine->stage_count, &s->stages) ||
       !group(s, s->buffer_chip, machine->buffer_count, &s->buffers) ||
       !group(s, s->item_chip, machine->work.item_count, &s->items))

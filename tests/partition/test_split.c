@@ -243,6 +243,11 @@ static void test_split_refusals(void **state) {
   changed->stages[stores[1]].store.tensor = changed->stages[stores[0]].store.tensor;
   assert_split_refused(changed, 3, WEFT_INVALID, "is stored by chips 0 and 1", "'relu1@0'");
   weft_program_free(changed);
+  /* Stages of several chips, and an item that none of them names. */
+  changed = weft_program_clone(f.whole);
+  for (uint64_t i = 0; i < changed->stage_count; i++) changed->stages[i].item = WEFT_NONE;
+  assert_split_refused(changed, 3, WEFT_INVALID, "work item 0 is of no stage", "several chips");
+  weft_program_free(changed);
   /* A load of what another chip stores in the same section. */
   changed = weft_program_clone(f.whole);
   for (uint32_t i = 0; i < changed->stage_count; i++)
@@ -400,6 +405,7 @@ int main(void) {
       cmocka_unit_test(test_idle_chips_get_empty_programs),
       cmocka_unit_test(test_one_chip_is_copied),
       cmocka_unit_test(test_links_name_neighbours_in_order),
+      cmocka_unit_test(test_items_of_a_section_on_one_chip),
       cmocka_unit_test(test_split_refusals),
       cmocka_unit_test(test_check_sees_a_missing_receive),
       cmocka_unit_test(test_check_sees_a_missing_send),
