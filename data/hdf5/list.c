@@ -309,7 +309,10 @@ static void put_candidates(const weft_tensor_file *file, const char *name, weft_
   for (uint64_t i = 0; i < file->count && shown < SHOWN; i++)
     if (weft_names_alike(name, file->entries[i].info.name))
       weft_text_printf(hint, "%s`%s`", shown++ ? ", " : "did you mean ", file->entries[i].info.name);
-  if (shown) return;
+  if (shown) {
+    weft_text_puts(hint, "?");
+    return;
+  }
   for (uint64_t i = 0; i < file->count && i < SHOWN; i++)
     weft_text_printf(hint, "%s`%s`", i ? ", " : "the file has ", file->entries[i].info.name);
   if (file->count > SHOWN) weft_text_printf(hint, " and %" PRIu64 " more", file->count - SHOWN);

@@ -557,6 +557,12 @@ uint64_t *weft_section_phases(const weft_program *program, weft_arena *arena);
 /** A trip's count for the value v (seed, Trip::count), at least 0. */
 uint64_t weft_trip_count(const weft_trip *trip, int64_t v);
 
+/** Stores element `position` of a fill into element `index` of an array: integers as they are or rounded to a float format,
+ * doubles rounded to fp32 and then to the format. `position` counts the elements of the whole dataset, row by row, also where
+ * the tensor is a block of it. False, storing nothing, when the fill has no such element (EXTERNAL has none) or it does not fit
+ * the format. */
+bool weft_init_store(const weft_init *init, uint64_t position, weft_format dtype, void *array, uint64_t index);
+
 /* ---- reading and writing ------------------------------------------------------------------------------------------------------ */
 
 /** Reads a neutral dump. `file` names it in messages. Total: any bytes give a program or a message with line, JSON path and

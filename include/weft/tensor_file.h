@@ -76,6 +76,10 @@ weft_status weft_tensor_file_read(weft_tensor_file *file, const char *name, weft
 /** Checks that the dataset exists with this type and these extents (rank and all): one message naming file and tensor. */
 weft_status weft_tensor_file_expect(const weft_tensor_file *file, const char *name, weft_format dtype, uint32_t rank,
                                     const uint64_t *extents, weft_diag *diag);
+/** Reads a whole dataset into a set; `*array` (NULL allowed) is the new item. A file too small to hold what it declares is
+ * refused. */
+weft_status weft_tensor_file_load(weft_tensor_file *file, const char *name, weft_array_set *set, weft_array **array,
+                                  weft_diag *diag);
 /** Reads a whole file into a set. Datasets that cannot be read are left out, with a warning each. */
 weft_status weft_array_set_read(const char *path, weft_array_set *set, weft_diag *diag);
 
