@@ -208,6 +208,21 @@ static void test_links_name_neighbours_in_order(void **state) {
   free_fixture(&f);
 }
 
+/* Templates of other front ends give stages no items: a section on one chip needs none. */
+static void test_items_of_a_section_on_one_chip(void **state) {
+  (void)state;
+  fixture f = split_digits("x=3", "pipeline");
+  for (uint64_t i = 0; i < f.whole->stage_count; i++) f.whole->stages[i].item = WEFT_NONE;
+  weft_program *again[3];
+  assert_int_equal(weft_split(f.whole, 3, again, f.diag), WEFT_OK);
+  for (uint32_t c = 0; c < 3; c++) {
+    assert_int_equal(again[c]->work.item_count, 1);
+    assert_int_equal(weft_program_validate(again[c], 0, NULL, f.diag), WEFT_OK);
+    weft_program_free(again[c]);
+  }
+  free_fixture(&f);
+}
+
 /* ---- refusals of the split
  * -------------------------------------------------------------------------------------------- */
 
