@@ -342,15 +342,26 @@ void weft_mlir_file_free(weft_mlir_file *file) {
   free(file);
 }
 
-const weft_mlir_attribute *mlir_attribute_from_text(weft_mlir_context *context, const char *text) {
+/* Reads one type or attribute from a text of its own. */
+static bool read_piece(weft_mlir_context *context, const char *text, const weft_mlir_type **type, const weft_mlir_attribute **attribute) {
   weft_arena *scratch = weft_arena_new();
-  weft_mlir_parser p = {.context = context, .arena = scratch, .scratch = scratch, .begin = text, .file = "<table>"};
+  weft_mlir_parser p = {.context = context, .arena = scratch, .scratch = scratch, .begin = text, .file = "<text>"};
   p.lexer = (lexer){.at = text, .end = text + strlen(text), .line_start = text, .line = 1};
-  const weft_mlir_attribute *attribute = NULL;
-  if (scratch) {
+  bool good = scratch != NULL;
+  if (good) {
     parser_advance(&p);
-    if (!parser_attribute(&p, NULL, &attribute)) attribute = NULL;
+    good = (type ? parser_type(&p, type) : parser_attribute(&p, NULL, attribute)) && p.token.kind == TOKEN_END;
   }
   weft_arena_free(scratch);
-  return attribute;
+  return good;
+}
+
+const weft_mlir_attribute *mlir_attribute_from_text(weft_mlir_context *context, const char *text) {
+  const weft_mlir_attribute *attribute;
+  return read_piece(context, text, NULL, &attribute) ? attribute : NULL;
+}
+
+const weft_mlir_type *weft_mlir_type_from_text(weft_mlir_context *context, const char *text) {
+  const weft_mlir_type *type;
+  return read_piece(context, text, &type, NULL) ? type : NULL;
 }

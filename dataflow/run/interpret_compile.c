@@ -426,6 +426,6 @@ weft_status interpret_compile(weft_interpreter *m, weft_diag *diag) {
   }
   if (!compile_block(&c, body)) return weft_arena_failed(m->arena) ? WEFT_UNAVAILABLE : WEFT_INVALID;
   m->slots = WEFT_NEW_ARRAY(m->arena, weft_binding, m->slot_count);
-  m->staged = WEFT_NEW_ARRAY(m->arena, weft_binding, m->slot_count);
+  m->staged = WEFT_NEW_ARRAY(m->arena, weft_binding, m->slot_count + m->list_count);
   return m->slots && m->staged ? WEFT_OK : weft_error_memory(diag);
 }

@@ -77,8 +77,8 @@ typedef struct weft_buffer {
   uint64_t loads, stores; /**< counted while running */
 } weft_buffer;
 
-/** Tokens in order, without bound: what a stream of a graph or a channel of a thread is bound to. Starts zeroed but for the
- * element; freed by weft_channel_free. */
+/** Tokens in order, without bound: what a stream of a graph or a channel of a thread is bound to. Starts zeroed but for
+ * the element; freed by weft_channel_free. */
 typedef struct weft_channel {
   const char *name;
   const weft_mlir_type *element;
@@ -115,7 +115,8 @@ typedef struct weft_report {
   uint64_t steps;         /**< instructions or firings since the start */
 } weft_report;
 
-/** The word of a value in JSON or on a command line as its type holds it ("-3", "1.5", "true"); false when it is none. */
+/** The word of a value in JSON or on a command line as its type holds it ("-3", "1.5", "true"); false when it is none.
+ */
 bool weft_word_from_text(const weft_mlir_type *type, const char *text, uint64_t *word);
 /** Appends a word of this type: an integer, or a float with all its digits. */
 void weft_word_to_text(const weft_mlir_type *type, uint64_t word, weft_text *text);
@@ -123,15 +124,17 @@ void weft_word_to_text(const weft_mlir_type *type, uint64_t word, weft_text *tex
 /* ---- the structured interpreter ------------------------------------------------------------------------------- */
 
 /** Runs scf, arith, math, memref and channel ops in their order: the meaning of a structured program. The entry is a
- * dataflow.graph, func.func or dataflow.thread; a thread's graph launches run to their end, graphs of token ops through the
- * simulator. A memref.alloc is one buffer a launch. */
+ * dataflow.graph, func.func or dataflow.thread; a thread's graph launches run to their end, graphs of token ops through
+ * the simulator. A memref.alloc is one buffer a launch. */
 typedef struct weft_interpreter weft_interpreter;
 
 /** WEFT_INVALID, by name, for what it cannot run. `file` names the text in messages. */
-weft_status weft_interpreter_new(const weft_mlir_op *entry, const char *file, weft_interpreter **interpreter, weft_diag *diag);
+weft_status weft_interpreter_new(const weft_mlir_op *entry, const char *file, weft_interpreter **interpreter,
+                                 weft_diag *diag);
 void weft_interpreter_free(weft_interpreter *interpreter);
 /** Begins a launch: one binding an input, without the start and control tokens; a thread's grid indices come last. */
-weft_status weft_interpreter_start(weft_interpreter *interpreter, const weft_binding *inputs, uint64_t count, weft_diag *diag);
+weft_status weft_interpreter_start(weft_interpreter *interpreter, const weft_binding *inputs, uint64_t count,
+                                   weft_diag *diag);
 /** Goes on, for at most `steps` instructions. */
 weft_run_state weft_interpreter_run(weft_interpreter *interpreter, uint64_t steps);
 const weft_report *weft_interpreter_report(const weft_interpreter *interpreter);
@@ -155,7 +158,8 @@ typedef struct weft_simulator_options {
 
 typedef struct weft_simulator weft_simulator;
 
-/** Prepares a dataflow.graph of token ops; WEFT_INVALID, by name, for other ops. Queues and states last over launches. */
+/** Prepares a dataflow.graph of token ops; WEFT_INVALID, by name, for other ops. Queues and states last over launches.
+ */
 weft_status weft_simulator_new(const weft_mlir_op *graph, const char *file, const weft_simulator_options *options,
                                weft_simulator **simulator, weft_diag *diag);
 void weft_simulator_free(weft_simulator *simulator);
@@ -170,5 +174,39 @@ bool weft_simulator_complete(const weft_simulator *simulator);
 bool weft_simulator_result(const weft_simulator *simulator, uint64_t index, uint64_t *word);
 /** Tokens of input `index` (a stream) that the slowest use has not taken. */
 uint64_t weft_simulator_left(const weft_simulator *simulator, uint64_t index);
+
+/* ---- lowering -------------------------------------------------------------------------------------------------- */
+
+/** loom-lower-graph-memory: replaces the structured body of every dataflow.graph of `module`, and every func.func that
+ * accesses memory, by a graph of token ops, which gets the attribute weft.lowered. Graphs of token ops stay as they
+ * are. A function's inputs are put in the order values, memories; where that moves one, weft.input_order tells the new
+ * positions. All or nothing: refused, by name and with one message, before anything is changed. New ops live in
+ * `arena`. */
+weft_status weft_lower(weft_mlir_context *context, weft_arena *arena, weft_mlir_op *module, const char *file,
+                       weft_diag *diag);
+
+/* ---- cases ---------------------------------------------------------------------------------------------------- */
+
+typedef enum weft_case_mode {
+  WEFT_CASE_INTERPRET, /**< the entry as it stands */
+  WEFT_CASE_SIMULATE   /**< a structured entry is lowered first, a graph of token ops is taken as it stands */
+} weft_case_mode;
+
+typedef struct weft_case_options {
+  weft_case_mode mode;
+  weft_simulator_options simulator; /**< `strict` is set for what was lowered */
+  uint64_t steps;                   /**< most of one launch; 0: 2^32 */
+} weft_case_options;
+
+/** What became of a case file. */
+typedef struct weft_case_result {
+  uint64_t launches, failures;
+  uint64_t steps; /**< instructions or firings in all */
+} weft_case_result;
+
+/** Runs every launch of a case file (docs/dataflow.md, "Case files") on an entry of `module` and compares what comes
+ * out. Each difference is one error in `diag` and counts as a failure; the status is WEFT_OK then, too. */
+weft_status weft_case_run(weft_mlir_context *context, weft_mlir_op *module, const char *file, const char *case_path,
+                          const weft_case_options *options, weft_case_result *result, weft_diag *diag);
 
 #endif

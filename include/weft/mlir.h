@@ -411,6 +411,9 @@ weft_status weft_mlir_parse(weft_mlir_context *context, const char *name, const 
 weft_status weft_mlir_read(weft_mlir_context *context, const char *path, weft_mlir_file **file, weft_diag *diag);
 void weft_mlir_file_free(weft_mlir_file *file);
 
+/** A builtin type from its text ("i32", "memref<?xf32>"), or NULL. */
+const weft_mlir_type *weft_mlir_type_from_text(weft_mlir_context *context, const char *text);
+
 /** SSA order in all but graph regions, terminators, segments, types against formats, symbols defined once, and each
  * op's own rules. Reports all it finds. */
 weft_status weft_mlir_verify(const weft_mlir_op *op, const char *file, weft_diag *diag);
