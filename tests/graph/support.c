@@ -36,15 +36,15 @@ typedef struct maker {
   uint32_t pool_count, named;
 } maker;
 
-static uint64_t some_extent(maker *m) {
-  static const uint64_t extents[] = {0, 1, 2, 10, 17, 31, 32, 33, 40, 63, 64, 65, 97};
-  uint64_t at = draw(m->c, 3 * (sizeof extents / sizeof *extents));
-  return extents[at % (sizeof extents / sizeof *extents)] + (at == 0 ? 0 : 0);
+static uint64_t any_extent(maker *m) {
+  static const uint64_t all[] = {0, 1, 2, 10, 17, 31, 32, 33, 40, 63, 64, 65, 97}, small[] = {0, 1, 2, 3, 5, 7, 10};
+  if (!m->options->small) return all[draw(m->c, sizeof all / sizeof *all)];
+  return draw(m->c, 12) ? small[draw(m->c, sizeof small / sizeof *small)] : toss(m->c) ? 40 : 130;
 }
 
 static uint64_t nonzero_extent(maker *m) {
   for (;;) {
-    uint64_t extent = some_extent(m);
+    uint64_t extent = any_extent(m);
     if (extent || draw(m->c, 8) == 0) return extent;
   }
 }
@@ -119,7 +119,8 @@ static uint32_t grow_body(maker *m, weft_body_node *nodes, uint32_t *n, uint32_t
   if (node.kind == WEFT_BODY_MUL && integers) node.kind = WEFT_BODY_ADD;
   if (node.kind == WEFT_BODY_SHR) node.value = draw(m->c, 5);
   if (node.kind == WEFT_BODY_UNARY) {
-    node.sfpu = (weft_sfpu_kind)draw(m->c, WEFT_SFPU_COUNT);
+    static const weft_sfpu_kind exact[] = {WEFT_SFPU_RECIP, WEFT_SFPU_RSQRT, WEFT_SFPU_RELU};
+    node.sfpu = m->options->small ? exact[draw(m->c, 3)] : (weft_sfpu_kind)draw(m->c, WEFT_SFPU_COUNT);
     node.eps_nano = 1000;
     node.over = 7;
   }
@@ -200,7 +201,7 @@ static uint32_t random_borders(maker *m, uint64_t extent, uint64_t *b) {
 /** x beside or above pieces that are parameters: a grid, or bands each cut in its own way. */
 static uint32_t assemble(maker *m, uint32_t x) {
   const weft_value v = *value_of(m, x);
-  if (!v.extents[0] || !v.extents[1]) return x;
+  if (!v.extents[0] || !v.extents[1]) return weft_graph_relu(m->graph, fresh(m, "relu"), x);
   uint64_t rows[9], cols[9], starts[64][WEFT_MAX_RANK] = {{0}};
   uint32_t ins[64] = {x}, count = 1;
   uint64_t extra = 1 + draw(m->c, 70);

@@ -23,8 +23,9 @@ void expect_message(const weft_diag *diag, const char *text);
 
 typedef struct random_graph_options {
   bool integers;
-  bool tidy; /**< sections read nothing that they store, outputs are not read: lowering and lifting give the same graph
-              */
+  bool tidy;  /**< sections read nothing that they store, outputs are not read: lowering and lifting give the same graph
+               */
+  bool small; /**< small extents, no elementary functions, no Select: what exact arithmetic computes in time */
 } random_graph_options;
 /** A valid graph of one chip whose unread values are outputs. */
 weft_graph *random_graph(chance *c, const random_graph_options *options, weft_diag *diag);
