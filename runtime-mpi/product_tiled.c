@@ -13,7 +13,6 @@
 enum {
   COLUMN_BLOCK = 512,     /* columns that share one packing of b, where k takes several K blocks */
   PACKED_BYTES = 8 << 20, /* of b, where k is one K block */
-  DIRECT_TILES = 3,       /* rows of tiles up to which b is read where it lies: it would be packed for too little use */
   STREAM_ROWS = 4,        /* rows up to which b is read once, row by row */
   I8_MAX_K = 131071       /* 128 * 128 * k stays within 32 bits */
 };
@@ -52,24 +51,26 @@ static const unsigned char *b_at(const tiled_work *w, uint64_t k, uint64_t col) 
   return (const unsigned char *)w->job->b + (k * w->job->b_stride + col) * weft_format_bytes(w->job->b_format);
 }
 
-static void pack_panel(const tiled_work *w, const column_block *c, const weft_tile_block *block, uint64_t panel,
-                       unsigned char *to) {
+/* Packs the panels first .. end - 1 of a K block. */
+static void pack_panels(const tiled_work *w, const column_block *c, const weft_tile_block *block, uint64_t first,
+                        uint64_t end, unsigned char *to) {
   const weft_product_job *job = w->job;
-  uint64_t col = c->col0 + panel * w->tile_cols;
-  uint64_t cols = weft_min_u64(w->tile_cols, c->col0 + c->cols - col);
-  const unsigned char *from = b_at(w, block->k0, col);
+  uint64_t col = first * w->tile_cols, cols = weft_min_u64(end * w->tile_cols, c->cols) - col;
+  const unsigned char *from = b_at(w, block->k0, c->col0 + col);
   if (w->integers)
     w->tiles->pack_b_i8((const int8_t *)from, job->b_stride, cols, block->k, (int16_t *)(void *)to);
   else
     w->tiles->pack_b(job->b_format, from, job->b_stride, cols, block->k, (float *)(void *)to);
 }
 
-/* Every thread packs its share; panels next to each other go to one thread, which reads whole lines of b. */
+/* Every thread packs its share: panels next to each other, of which it reads whole lines. */
 static void pack_share(const tiled_work *w, const column_block *c, uint64_t thread, uint64_t threads) {
-  uint64_t all = w->plan.block_count * c->panels;
-  for (uint64_t i = all * thread / threads; i < all * (thread + 1) / threads; i++) {
+  uint64_t all = w->plan.block_count * c->panels, end = all * (thread + 1) / threads;
+  for (uint64_t i = all * thread / threads; i < end;) {
     const weft_tile_block *block = &w->plan.blocks[i / c->panels];
-    pack_panel(w, c, block, i % c->panels, panel_of(w, c, block, i % c->panels));
+    uint64_t first = i % c->panels, last = weft_min_u64(c->panels, first + end - i);
+    pack_panels(w, c, block, first, last, panel_of(w, c, block, first));
+    i += last - first;
   }
 }
 
@@ -94,54 +95,57 @@ static void pack_rows(const task *t, const weft_tile_block *block) {
 }
 
 /* Points the places that outlive a K block at the tile's own memory. */
-static void find_places(task *t, uint64_t tile) {
+static inline void find_places(task *t, uint64_t tile) {
   const weft_tile_plan *plan = &t->w->plan;
-  if (!plan->kept_count) return;
   unsigned char *memory = t->kept + tile * plan->kept_count * t->w->tile_bytes;
-  for (uint32_t place = 0; place < WEFT_TILE_PLACES; place++)
-    if (plan->kept[place]) t->places[place] = memory + (plan->kept[place] - 1u) * t->w->tile_bytes;
+  for (uint32_t i = 0; i < plan->kept_count; i++, memory += t->w->tile_bytes) t->places[plan->kept[i]] = memory;
 }
+
+typedef struct tile {
+  uint64_t row, col; /* within the task's rows; of the product */
+  uint32_t rows, cols;
+} tile;
 
 static void run_tile(const task *t, const weft_tile_block *block, const unsigned char *b, uint64_t b_stride,
-                     uint64_t row, uint32_t rows) {
+                     const tile *at) {
   const tiled_work *w = t->w;
-  const unsigned char *a = t->a + row * w->a_stride * w->element_bytes;
+  const unsigned char *a = t->a + at->row * w->a_stride * w->element_bytes;
   if (w->integers)
-    w->tiles->i8(rows, (const int16_t *)(const void *)a, (const int16_t *)(const void *)b, block->runs,
+    w->tiles->i8(at->rows, at->cols, (const int16_t *)(const void *)a, (const int16_t *)(const void *)b, block->runs,
                  block->run_count, (int32_t *const *)(const void *)t->places);
   else
-    w->tiles->f32(rows, (const float *)(const void *)a, (const float *)(const void *)b, b_stride, block->runs,
-                  block->run_count, (float *const *)(const void *)t->places);
+    w->tiles->f32(at->rows, at->cols, (const float *)(const void *)a, (const float *)(const void *)b, b_stride,
+                  block->runs, block->run_count, (float *const *)(const void *)t->places);
 }
 
-static void finish_tile(const task *t, uint64_t panel, uint64_t row, uint32_t rows) {
-  const tiled_work *w = t->w;
-  uint64_t col = t->c->col0 + panel * w->tile_cols;
-  uint64_t cols = weft_min_u64(w->tile_cols, t->c->col0 + t->c->cols - col);
+static void finish_tile(const task *t, const tile *at) {
+  const weft_epilogue *epilogue = &t->w->job->epilogue;
   void *result = t->places[WEFT_TILE_RESULT];
-  if (w->integers)
-    w->tiles->finish_i32(&w->job->epilogue, t->row0 + row, col, rows, cols, result);
+  if (t->w->integers)
+    t->w->tiles->finish_i32(epilogue, t->row0 + at->row, at->col, at->rows, at->cols, result);
   else
-    w->tiles->finish_f32(&w->job->epilogue, t->row0 + row, col, rows, cols, result);
+    t->w->tiles->finish_f32(epilogue, t->row0 + at->row, at->col, at->rows, at->cols, result);
 }
 
 static void run_panel(task *t, const weft_tile_block *block, uint64_t panel, bool last) {
   const tiled_work *w = t->w;
   const unsigned char *b = panel_of(w, t->c, block, panel);
-  uint64_t b_stride = w->tile_cols, col = panel * w->tile_cols;
-  if (w->direct && col + w->tile_cols <= t->c->cols) {
-    b = b_at(w, block->k0, t->c->col0 + col);
+  uint64_t b_stride = w->tile_cols, end = t->c->col0 + t->c->cols;
+  tile at = {.col = t->c->col0 + panel * w->tile_cols};
+  at.cols = (uint32_t)weft_min_u64(w->tile_cols, end - at.col);
+  if (w->direct && at.cols == w->tile_cols) {
+    b = b_at(w, block->k0, at.col);
     b_stride = w->job->b_stride;
   } else if (w->direct) { /* the ragged edge: past it lies another row, or nothing */
-    pack_panel(w, t->c, block, panel, t->panel);
+    pack_panels(w, t->c, block, panel, panel + 1, t->panel);
     b = t->panel;
   }
-  uint64_t tile = (panel - t->first_panel) * weft_ceil_div(t->rows, w->tile_rows);
-  for (uint64_t row = 0; row < t->rows; row += w->tile_rows, tile++) {
-    uint32_t rows = (uint32_t)weft_min_u64(w->tile_rows, t->rows - row);
-    find_places(t, tile);
-    run_tile(t, block, b, b_stride, row, rows);
-    if (last) finish_tile(t, panel, row, rows);
+  uint64_t number = (panel - t->first_panel) * weft_ceil_div(t->rows, w->tile_rows);
+  for (; at.row < t->rows; at.row += w->tile_rows, number++) {
+    at.rows = (uint32_t)weft_min_u64(w->tile_rows, t->rows - at.row);
+    find_places(t, number);
+    run_tile(t, block, b, b_stride, &at);
+    if (last) finish_tile(t, &at);
   }
 }
 
@@ -267,17 +271,13 @@ static bool covers(const weft_product_job *job) {
 bool weft_product_tiled(const weft_product_job *job, const weft_tiles *tiles) {
   if (!covers(job)) return false;
   tiled_work w = {.job = job, .tiles = tiles, .integers = job->acc != WEFT_ACC_F32};
-  if (!w.integers && job->m <= STREAM_ROWS && job->b_format == WEFT_FP32 && tiles->stream &&
-      job->segments <= UINT32_C(1) << WEFT_TILE_LEVELS) {
-    weft_product_streamed(job, tiles);
-    return true;
-  }
+  if (job->m <= STREAM_ROWS && weft_product_streamed(job, tiles)) return true;
   w.tile_rows = w.integers ? tiles->i8_rows : tiles->rows;
   w.tile_cols = w.integers ? tiles->i8_cols : tiles->cols;
   w.a_stride = w.integers ? tiles->i8_stride : tiles->a_stride;
   w.element_bytes = w.integers ? sizeof(int16_t) : sizeof(float);
   w.tile_bytes = (uint64_t)w.tile_rows * w.tile_cols * sizeof(float);
-  w.direct = !w.integers && job->b_format == WEFT_FP32 && job->m <= DIRECT_TILES * w.tile_rows;
+  w.direct = !w.integers && job->b_format == WEFT_FP32 && job->m <= w.tile_rows; /* one use is not worth packing */
   if (!weft_tile_plan_make(job->chip, job->k, w.integers ? 1 : job->segments,
                            w.integers ? tiles->i8_depth : tiles->depth, &w.plan))
     return weft_chip_failed(job->chip);

@@ -1,8 +1,6 @@
 /* How the k of a product is cut into K blocks and runs. */
 #include "tiles_private.h"
 
-#include <string.h>
-
 typedef struct plan_builder {
   weft_tile_plan *plan;
   weft_tile_run *runs;
@@ -55,21 +53,20 @@ static uint32_t segments_of_block(uint64_t k, uint32_t segments, uint32_t depth)
   return together;
 }
 
-/* A place outlives a block when a block reads it that did not write it before. */
+/* A place outlives a block when a later block reads it before it writes it. */
 static void find_kept(weft_tile_plan *plan) {
-  memset(plan->kept, 0, sizeof plan->kept);
-  plan->kept_count = 0;
+  uint32_t kept = 0;
   for (uint64_t i = 0; i < plan->block_count; i++) {
     uint32_t written = 0;
     for (uint32_t r = 0; r < plan->blocks[i].run_count; r++) {
       const weft_tile_run *run = &plan->blocks[i].runs[r];
-      uint32_t reads = run->merge | (run->resumes ? UINT32_C(1) << WEFT_TILE_CURRENT : 0);
-      for (uint32_t place = 0; place < WEFT_TILE_PLACES; place++)
-        if (reads & ~written & UINT32_C(1) << place && !plan->kept[place])
-          plan->kept[place] = (uint8_t)++plan->kept_count;
+      kept |= (run->merge | (uint32_t)run->resumes << WEFT_TILE_CURRENT) & ~written;
       written |= UINT32_C(1) << run->store;
     }
   }
+  plan->kept_count = 0;
+  for (uint8_t place = 0; place < WEFT_TILE_PLACES; place++)
+    if (kept >> place & 1) plan->kept[plan->kept_count++] = place;
 }
 
 bool weft_tile_plan_make(weft_chip *chip, uint64_t k, uint32_t segments, uint32_t depth, weft_tile_plan *plan) {

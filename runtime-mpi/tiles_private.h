@@ -33,12 +33,13 @@ typedef struct weft_tiles {
   uint32_t block_rows;       /**< rows of a that one task packs */
   uint32_t i8_rows, i8_cols; /**< int8 tile */
   uint32_t i8_stride, i8_depth;
-  /** Rows 1 .. rows of one tile, b_stride elements between rows of b. */
-  void (*f32)(uint32_t rows, const float *a, const float *b, uint64_t b_stride, const weft_tile_run *runs,
-              uint32_t run_count, float *const *places);
-  void (*i8)(uint32_t rows, const int16_t *a, const int16_t *b, const weft_tile_run *runs, uint32_t run_count,
-             int32_t *const *places);
+  /** One tile of so many rows and columns, b_stride elements between rows of b: all of its columns may be read. */
+  void (*f32)(uint32_t rows, uint32_t cols, const float *a, const float *b, uint64_t b_stride,
+              const weft_tile_run *runs, uint32_t run_count, float *const *places);
+  void (*i8)(uint32_t rows, uint32_t cols, const int16_t *a, const int16_t *b, const weft_tile_run *runs,
+             uint32_t run_count, int32_t *const *places);
   void (*pack_a)(weft_format format, const void *from, uint64_t stride, uint64_t rows, uint64_t k, float *to);
+  /** So many columns, panel after panel; what is missing in the last one is zero. */
   void (*pack_b)(weft_format format, const void *from, uint64_t stride, uint64_t cols, uint64_t k, float *to);
   void (*pack_a_i8)(const int8_t *from, uint64_t stride, uint64_t rows, uint64_t k, int16_t *to);
   void (*pack_b_i8)(const int8_t *from, uint64_t stride, uint64_t cols, uint64_t k, int16_t *to);
@@ -47,9 +48,12 @@ typedef struct weft_tiles {
                      float *tile);
   void (*finish_i32)(const weft_epilogue *epilogue, uint64_t row, uint64_t col, uint64_t rows, uint64_t cols,
                      const int32_t *tile);
-  /** acc[c] = fma(a[i], b[i * b_stride + c], acc[c]) for i = 0 .. k - 1 in this order, c below cols. */
-  void (*stream)(weft_format b_format, const float *a, uint64_t k, const void *b, uint64_t b_stride, uint64_t cols,
-                 float *acc);
+  /** acc[c] = fma(a[i], b[i * b_stride + c], acc[c]) for i = 0 .. k - 1 in this order, c below cols; b in fp32 or bf16.
+   */
+  void (*stream_f32)(weft_format b_format, const float *a, uint64_t k, const void *b, uint64_t b_stride, uint64_t cols,
+                     float *acc);
+  /** acc[c] += the sum over i of a[i] * b[i * b_stride + c]. */
+  void (*stream_i8)(const int8_t *a, uint64_t k, const int8_t *b, uint64_t b_stride, uint64_t cols, int32_t *acc);
 } weft_tiles;
 
 /** A K block: its elements of k and its runs. */
@@ -63,8 +67,7 @@ typedef struct weft_tile_block {
 typedef struct weft_tile_plan {
   weft_tile_block *blocks;
   uint64_t block_count;
-  uint32_t places;                /**< levels in use, and CURRENT */
-  uint8_t kept[WEFT_TILE_PLACES]; /**< 1 + index among the places that outlive a K block; 0: it does not */
+  uint8_t kept[WEFT_TILE_PLACES]; /**< the places that outlive a K block */
   uint32_t kept_count;
 } weft_tile_plan;
 
@@ -74,7 +77,7 @@ bool weft_tile_plan_make(weft_chip *chip, uint64_t k, uint32_t segments, uint32_
 
 /** Does a job with these tiles; false when it does not cover the job. */
 bool weft_product_tiled(const weft_product_job *job, const weft_tiles *tiles);
-/** Products of few rows: b is read once, from where it lies. */
-void weft_product_streamed(const weft_product_job *job, const weft_tiles *tiles);
+/** Products of few rows: b is read once, from where it lies. False, nothing done, when it does not cover the job. */
+bool weft_product_streamed(const weft_product_job *job, const weft_tiles *tiles);
 
 #endif
