@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CASES 30
-#define BRANCHED 120
+#define CASES 20
+#define BRANCHED 80
 
 static const char *const one_axis[] = {"columns", "rows", "batch", "column-row", "pipeline", NULL};
 static const uint32_t chip_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 64};
