@@ -24,7 +24,7 @@ static uint32_t append(weft_graph *graph, const char *name, weft_graph_op *op, c
   if (!name) {
     made = weft_arena_printf(graph->arena, "%s%llu", weft_graph_op_name(op->kind), (unsigned long long)graph->op_count);
     if (!made) {
-      graph->failed = true;
+      graph->failed = graph->out_of_memory = true;
       weft_error_memory(graph->diag);
       return WEFT_NONE;
     }
@@ -241,7 +241,7 @@ void weft_graph_output(weft_graph *graph, uint32_t value, const char *name) {
   } else {
     char *copy = weft_arena_string(graph->arena, name, strlen(name));
     if (!copy) {
-      graph->failed = true;
+      graph->failed = graph->out_of_memory = true;
       weft_error_memory(graph->diag);
       return;
     }

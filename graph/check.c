@@ -91,7 +91,7 @@ weft_status weft_graph_check(const weft_graph *graph, weft_diag *diag) {
   if (graph->failed) { // what failed has been said where it failed
     if (diag != graph->diag || !weft_diag_errors(diag))
       weft_error(diag, WEFT_INVALID, NULL, "graph '%s' was not built: an earlier call failed", graph->name);
-    return WEFT_INVALID;
+    return weft_graph_failure(graph);
   }
   if (graph->chips < 1 || graph->chips > UINT16_MAX)
     return weft_error(diag, WEFT_INVALID, NULL, "graph '%s' is for %u chips; 1 to %d are possible", graph->name,

@@ -17,14 +17,19 @@ weft_status weft_graph_error(weft_graph *graph, const char *hint, const char *fo
   va_start(arguments, format);
   weft_text_vprintf(&text, format, arguments);
   va_end(arguments);
+  if (text.failed) graph->out_of_memory = true;
   weft_status status = text.failed ? weft_error_memory(graph->diag)
                                    : weft_error(graph->diag, WEFT_INVALID, hint, "%s", text.data ? text.data : "");
   weft_text_free(&text);
   return status;
 }
 
+weft_status weft_graph_failure(const weft_graph *graph) {
+  return graph->out_of_memory ? WEFT_UNAVAILABLE : WEFT_INVALID;
+}
+
 static uint32_t out_of_memory(weft_graph *graph) {
-  graph->failed = true;
+  graph->failed = graph->out_of_memory = true;
   weft_error_memory(graph->diag);
   return WEFT_NONE;
 }
@@ -109,8 +114,10 @@ uint32_t weft_graph_add_op(weft_graph *graph, const weft_graph_op *op) {
     weft_graph_error(graph, NULL, "too many ops");
     return WEFT_NONE;
   }
-  if (weft_op_check(graph, op, graph->diag) != WEFT_OK) {
+  weft_status status = weft_op_check(graph, op, graph->diag);
+  if (status != WEFT_OK) {
     graph->failed = true;
+    graph->out_of_memory = graph->out_of_memory || status == WEFT_UNAVAILABLE;
     return WEFT_NONE;
   }
   if (graph->values[op->out].producer != WEFT_NONE) {

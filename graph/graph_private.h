@@ -14,6 +14,9 @@
 /** Marks the graph as failed, so that weft_graph_check refuses it, and adds an error. */
 weft_status weft_graph_error(weft_graph *graph, const char *hint, const char *format, ...) WEFT_PRINTF(3, 4);
 
+/** The status of a failed graph: what a builder call's WEFT_NONE stands for. */
+weft_status weft_graph_failure(const weft_graph *graph);
+
 /* ---- shapes -------------------------------------------------------------------------------------------------------
  */
 

@@ -111,7 +111,7 @@ static weft_status add_tensors(weft_lift *l) {
     }
     tensor_extents(&value, tensor);
     if (!copy_fill(l, &value.init)) return weft_error_memory(l->diag);
-    if (weft_graph_add_value(l->graph, &value) == WEFT_NONE) return WEFT_INVALID;
+    if (weft_graph_add_value(l->graph, &value) == WEFT_NONE) return weft_graph_failure(l->graph);
   }
   return WEFT_OK;
 }
@@ -236,6 +236,7 @@ static weft_status lift_section(weft_lift *l, const char *name, weft_span stages
   uint32_t *order;
   uint64_t count;
   weft_graph_section(l->graph, name);
+  if (l->graph->failed) return weft_graph_failure(l->graph);
   l->section = l->graph->section_count - 1;
   weft_status status = join_ports(l, stages);
   if (status == WEFT_OK) status = order_computes(l, stages, &order, &count);

@@ -157,7 +157,7 @@ static weft_status lift_slice(weft_lift *l, const weft_copy_group *group, weft_g
   op->ins = &source;
   op->in_count = 1;
   op->starts = (const uint64_t(*)[WEFT_MAX_RANK])starts;
-  return weft_graph_add_op(l->graph, op) == WEFT_NONE ? WEFT_INVALID : WEFT_OK;
+  return weft_graph_add_op(l->graph, op) == WEFT_NONE ? weft_graph_failure(l->graph) : WEFT_OK;
 }
 
 static weft_status lift_assemble(weft_lift *l, const weft_copy_group *groups, uint32_t count, weft_graph_op *op) {
@@ -173,7 +173,7 @@ static weft_status lift_assemble(weft_lift *l, const weft_copy_group *groups, ui
   op->ins = ins;
   op->in_count = count;
   op->starts = (const uint64_t(*)[WEFT_MAX_RANK])starts;
-  return weft_graph_add_op(l->graph, op) == WEFT_NONE ? WEFT_INVALID : WEFT_OK;
+  return weft_graph_add_op(l->graph, op) == WEFT_NONE ? weft_graph_failure(l->graph) : WEFT_OK;
 }
 
 /** The op of one stored tensor from its groups, which stand side by side. */

@@ -66,7 +66,7 @@ static weft_status result_value(weft_lift *l, uint32_t stage, uint32_t *value) {
     memcpy(v.extents, stored->extents, sizeof v.extents);
     *value = weft_graph_add_value(l->graph, &v);
   }
-  if (*value == WEFT_NONE) return WEFT_INVALID;
+  if (*value == WEFT_NONE) return weft_graph_failure(l->graph);
   l->value_of_buffer[buffer] = *value;
   return WEFT_OK;
 }
@@ -78,7 +78,7 @@ static weft_status append(weft_lift *l, uint32_t stage, weft_graph_op *op) {
   op->chip = weft_lift_chip(l, stage);
   weft_status status = result_value(l, stage, &op->out);
   if (status != WEFT_OK) return status;
-  return weft_graph_add_op(l->graph, op) == WEFT_NONE ? WEFT_INVALID : WEFT_OK;
+  return weft_graph_add_op(l->graph, op) == WEFT_NONE ? weft_graph_failure(l->graph) : WEFT_OK;
 }
 
 /** The operand has the result's extents and is walked with it. */

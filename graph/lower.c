@@ -331,7 +331,7 @@ weft_status weft_graph_lower(const weft_graph *graph, weft_program **program, we
   if (!scratch) return weft_error_memory(diag);
   weft_graph *copy = copy_read_outputs(graph, scratch, diag);
   weft_lowering l = {.graph = copy, .scratch = scratch, .diag = diag};
-  status = WEFT_INVALID;
+  status = WEFT_UNAVAILABLE; // a graph that was checked is copied unless memory is exhausted
   if (copy) {
     l.program = weft_program_new(graph->name);
     status = l.program ? lower_graph(&l) : weft_error_memory(diag);

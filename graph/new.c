@@ -148,7 +148,7 @@ static weft_status build_mlp(const mlp *m) {
   }
   weft_graph_output(m->graph, value, m->output_name);
   if (weft_arena_failed(m->names) || weft_arena_failed(m->graph->arena)) return weft_error_memory(m->graph->diag);
-  if (m->graph->failed) return WEFT_INVALID;
+  if (m->graph->failed) return weft_graph_failure(m->graph);
   weft_status status = check_ranges(m);
   return status == WEFT_OK ? weft_graph_check(m->graph, m->graph->diag) : status;
 }

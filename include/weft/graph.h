@@ -94,7 +94,8 @@ typedef struct weft_graph {
   uint64_t section_capacity;
   uint32_t chips; /**< 1 before partitioning */
   weft_diag *diag; /**< where builder calls report */
-  bool failed;     /**< a builder call has failed: weft_graph_check refuses the graph */
+  bool failed;        /**< a builder call has failed: weft_graph_check refuses the graph */
+  bool out_of_memory; /**< and why */
 } weft_graph;
 
 /* ---- builder: every call returns the new value's id, or WEFT_NONE with a message in the graph's diag ------------------- */
