@@ -73,11 +73,15 @@ static bool binds_name(const node *n) {
   return false;
 }
 
-/* The side of an equality that is of the element alone while the other is free of it; -1 when there is none. */
-static int key_side(postcondition_parser *p, const node *part, uint32_t variable) {
+/* The side of an equality that is of the element alone while the other is free of it; -1 when there is none. A key that
+ * is compared with a constant divides the elements in two and no further: it is `varying` that helps most. */
+static int key_side(postcondition_parser *p, const node *part, uint32_t variable, bool varying) {
   if (part->kind != NODE_EQUAL) return -1;
-  for (int side = 0; side < 2; side++)
-    if (of_element(p, part->parts[side], variable) && free_of_element(p, part->parts[1 - side], variable)) return side;
+  for (int side = 0; side < 2; side++) {
+    const node *wanted = part->parts[1 - side];
+    if (!of_element(p, part->parts[side], variable) || !free_of_element(p, wanted, variable)) continue;
+    if (!varying || !of_element(p, wanted, variable)) return side;
+  }
   return -1;
 }
 
@@ -87,9 +91,9 @@ static bool has_steady_source(const postcondition_parser *p, const node *source)
 }
 
 /* The number of the first part that can be the key; the number of parts when there is none. */
-static uint64_t find_key(postcondition_parser *p, const part_list *list, uint32_t variable, int *side) {
+static uint64_t find_key(postcondition_parser *p, const part_list *list, uint32_t variable, bool varying, int *side) {
   for (uint64_t i = 0; i < list->count; i++) {
-    *side = key_side(p, list->items[i], variable);
+    *side = key_side(p, list->items[i], variable, varying);
     if (*side >= 0) return i;
     if (binds_name(list->items[i]) || !of_element(p, list->items[i], variable)) break;
   }
@@ -102,7 +106,8 @@ bool postcondition_plan_join(postcondition_parser *p, node *quantifier) {
   part_list list = {0};
   if (!flatten(p, condition, &list)) return false;
   int side;
-  uint64_t key = find_key(p, &list, quantifier->slot, &side);
+  uint64_t key = find_key(p, &list, quantifier->slot, true, &side);
+  if (key == list.count) key = find_key(p, &list, quantifier->slot, false, &side);
   if (key == list.count) return true;
   join_plan *plan = WEFT_NEW(p->x.arena, join_plan);
   if (!plan) return language_no_memory(&p->x);

@@ -1,0 +1,145 @@
+/* Samples from end to end: each is read, interpreted, lowered, judged by its postcondition, and simulated under five
+ * random firing orders; memories and results must be the interpreter's. `test_sampled_programs COUNT` takes that many
+ * samples of each grammar; `test_sampled_programs COUNT SEED` only that one. */
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t samples = 200, only_seed = UINT64_MAX;
+
+enum { CELLS = 16, MOST_GRAPHS = 4, INPUTS = 4, ORDERS = 5 };
+
+/** What one graph runs on: values first, then memories. */
+typedef struct world {
+  uint64_t values[INPUTS], words[INPUTS][CELLS];
+  weft_buffer buffers[INPUTS];
+  weft_binding bindings[INPUTS];
+  uint64_t count;
+  uint64_t result;
+} world;
+
+static void stop(const char *what, const char *detail, uint64_t seed) {
+  fail_msg("%s: %s; repeat with: test_sampled_programs 1 %llu", what, detail ? detail : "", (unsigned long long)seed);
+}
+
+/* The same for the same graph of a sample, whatever runs it. */
+static void fill_world(world *w, const weft_mlir_op *graph, uint64_t random) {
+  const weft_mlir_block *body = weft_mlir_op_block(graph, 0);
+  *w = (world){.count = body->argument_count - 1};
+  assert_in_range(w->count, 1, INPUTS);
+  for (uint64_t i = 0; i < w->count; i++) {
+    const weft_mlir_type *type = body->arguments[i + 1].type;
+    if (type->kind != WEFT_MLIR_MEMREF_TYPE) {
+      w->bindings[i].word = (uint64_t)((int64_t)(weft_random_next(&random) % 12) - 2);
+      continue;
+    }
+    for (int c = 0; c < CELLS; c++) w->words[i][c] = (uint64_t)(int64_t)(int32_t)weft_random_next(&random);
+    w->buffers[i] = (weft_buffer){.element = type->element, .count = CELLS, .words = w->words[i]};
+    w->bindings[i].buffer = &w->buffers[i];
+  }
+}
+
+static void interpret(const weft_mlir_op *graph, world *w, uint64_t seed) {
+  weft_diag *diag = weft_diag_new();
+  weft_interpreter *run;
+  assert_ok(weft_interpreter_new(graph, "sample.mlir", &run, diag), diag);
+  assert_ok(weft_interpreter_start(run, w->bindings, w->count, diag), diag);
+  if (weft_interpreter_run(run, 1 << 24) != WEFT_RUN_DONE)
+    stop("interpreter", weft_interpreter_report(run)->text, seed);
+  if (weft_interpreter_result_count(run)) w->result = weft_interpreter_result(run, 0);
+  weft_interpreter_free(run);
+  weft_diag_free(diag);
+}
+
+static void simulate(const weft_mlir_op *graph, const world *expected, uint64_t start, uint64_t order, uint64_t seed) {
+  world w;
+  fill_world(&w, graph, start);
+  weft_diag *diag = weft_diag_new();
+  weft_simulator *run;
+  const weft_simulator_options options = {.order = WEFT_ORDER_RANDOM,
+                                          .seed = order,
+                                          .strict = true,
+                                          .capacity = order % 3 == 2 ? UINT64_MAX : 2 + order % 3};
+  assert_ok(weft_simulator_new(graph, "lowered.mlir", &options, &run, diag), diag);
+  assert_ok(weft_simulator_start(run, w.bindings, w.count, NULL, 0, diag), diag);
+  if (weft_simulator_run(run, 1 << 26) != WEFT_RUN_DONE || !weft_simulator_complete(run))
+    stop("simulator", weft_simulator_report(run)->text, seed);
+  for (uint64_t i = 0; i < w.count; i++)
+    if (memcmp(w.words[i], expected->words[i], sizeof w.words[i]) != 0) stop("a memory differs", NULL, seed);
+  if (weft_mlir_function_type(graph)->result_count &&
+      (!weft_simulator_result(run, 0, &w.result) || w.result != expected->result))
+    stop("the result differs", NULL, seed);
+  weft_simulator_free(run);
+  weft_diag_free(diag);
+}
+
+static void judge(const weft_postcondition *post, weft_mlir_context *context, const weft_mlir_file *before,
+                  const weft_mlir_file *after, uint64_t seed) {
+  weft_diag *diag = weft_diag_new();
+  weft_verdict verdict;
+  weft_postcondition_side input = {.module = before->modules[0], .file = "sample.mlir"};
+  weft_postcondition_side output = {.module = after->modules[0], .file = "lowered.mlir"};
+  assert_ok(weft_postcondition_evaluate(post, context, input, output, NULL, &verdict, diag), diag);
+  if (verdict != WEFT_VERDICT_HOLDS) stop("postcondition", message_text(diag, 0), seed);
+  weft_diag_free(diag);
+}
+
+static void run_sample(const weft_grammar *grammar, const weft_postcondition *post, uint64_t seed) {
+  weft_text text = sample_of(grammar, &(weft_grammar_options){.seed = seed});
+  weft_mlir_context *context = context_new();
+  weft_diag *diag = weft_diag_new();
+  weft_mlir_file *before, *after;
+  assert_ok(weft_mlir_parse(context, "sample.mlir", text.data, text.length, false, &before, diag), diag);
+  assert_ok(weft_mlir_parse(context, "sample.mlir", text.data, text.length, false, &after, diag), diag);
+  weft_status status = weft_lower(context, after->arena, after->modules[0], "sample.mlir", diag);
+  if (status) stop("lowering", message_text(diag, 0), seed);
+  assert_ok(weft_mlir_verify(after->modules[0], "lowered.mlir", diag), diag);
+  if (post) judge(post, context, before, after, seed);
+  const weft_mlir_op *lowered = weft_mlir_op_block(after->modules[0], 0)->first;
+  for (const weft_mlir_op *op = weft_mlir_op_block(before->modules[0], 0)->first; op; op = op->next) {
+    world expected;
+    fill_world(&expected, op, seed);
+    interpret(op, &expected, seed);
+    for (uint64_t order = 0; order < ORDERS; order++) simulate(lowered, &expected, seed, order, seed);
+    lowered = lowered->next;
+  }
+  weft_mlir_file_free(before);
+  weft_mlir_file_free(after);
+  weft_mlir_context_free(context);
+  weft_diag_free(diag);
+  weft_text_free(&text);
+}
+
+static void run_samples(const char *grammar_path, const char *post_path) {
+  weft_diag *diag = weft_diag_new();
+  weft_grammar *grammar;
+  weft_postcondition *post = NULL;
+  assert_ok(weft_grammar_read(grammar_path, &grammar, diag), diag);
+  if (post_path) assert_ok(weft_postcondition_read(post_path, &post, diag), diag);
+  uint64_t first = only_seed == UINT64_MAX ? 0 : only_seed, count = only_seed == UINT64_MAX ? samples : 1;
+  for (uint64_t seed = first; seed < first + count; seed++) run_sample(grammar, post, seed);
+  weft_postcondition_free(post);
+  weft_grammar_free(grammar);
+  weft_diag_free(diag);
+}
+
+static void while_loops(void **state) {
+  (void)state;
+  run_samples(SAMPLES "while.pg", SAMPLES "while.spct");
+}
+
+static void nested_control_flow(void **state) {
+  (void)state;
+  run_samples(SAMPLES "nested.pg", NULL);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) samples = strtoull(argv[1], NULL, 10);
+  if (argc > 2) only_seed = strtoull(argv[2], NULL, 10);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(while_loops),
+      cmocka_unit_test(nested_control_flow),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
