@@ -33,7 +33,8 @@ hid_t weft_hdf5_type_of_format(weft_format format);
 /** A dataset found in a file. */
 typedef struct weft_hdf5_entry {
   weft_dataset_info info;
-  bool swapped; /**< elements are big-endian */
+  bool swapped;      /**< elements are big-endian */
+  bool columns_read; /**< a column block of it was read before */
 } weft_hdf5_entry;
 
 struct weft_tensor_file {
@@ -41,6 +42,8 @@ struct weft_tensor_file {
   const char *path;
   hid_t id;
   int descriptor; /**< HDF5's own; closed with the file */
+  char *mapped;   /**< its first mapped_bytes bytes, once a column block was read; NULL before */
+  uint64_t mapped_bytes;
   weft_hdf5_entry *entries;
   uint64_t count, capacity;
 };
@@ -52,7 +55,7 @@ uint64_t weft_hdf5_most_bytes(uint64_t stored);
 /** Fills the entries of an open file, in name order. */
 weft_status weft_hdf5_list(weft_tensor_file *file, weft_diag *diag);
 /** The entry called `name`, or NULL. */
-const weft_hdf5_entry *weft_hdf5_find(const weft_tensor_file *file, const char *name);
+weft_hdf5_entry *weft_hdf5_find(const weft_tensor_file *file, const char *name);
 /** The error for a dataset that is not there, listing near names. */
 weft_status weft_hdf5_missing(const weft_tensor_file *file, const char *name, weft_diag *diag);
 /** Appends "Fp32 [2, 3]". */

@@ -297,7 +297,7 @@ weft_status weft_hdf5_list(weft_tensor_file *file, weft_diag *diag) {
 /* ---- finding --------------------------------------------------------------------------------------------------------
  */
 
-const weft_hdf5_entry *weft_hdf5_find(const weft_tensor_file *file, const char *name) {
+weft_hdf5_entry *weft_hdf5_find(const weft_tensor_file *file, const char *name) {
   const weft_hdf5_entry wanted = {.info.name = name};
   return file->count ? bsearch(&wanted, file->entries, file->count, sizeof wanted, compare_entries) : NULL;
 }

@@ -1,5 +1,5 @@
-/* Reading files. The bytes of contiguous data are read past HDF5, at the dataset's offset: whole rows with pread, which
- * moves them once, column blocks from a mapping, which leaves the other columns alone. Everything else is read by
+/* Reading files. The bytes of contiguous data are read past HDF5, at the dataset's offset: with pread, which moves them
+ * once, or, where that would be a call for every few bytes, from a mapping. Everything else is read by
  * hyperslab in the file's own type. No conversion is HDF5's. */
 #include "internal.h"
 
@@ -81,6 +81,7 @@ weft_status weft_tensor_file_open(const char *path, weft_tensor_file **result, w
 void weft_tensor_file_close(weft_tensor_file *file) {
   if (!file) return;
   weft_hdf5_guard guard = weft_hdf5_enter();
+  if (file->mapped) munmap(file->mapped, file->mapped_bytes);
   if (file->id >= 0) H5Fclose(file->id);
   weft_hdf5_leave(guard);
   weft_arena_free(file->arena);
@@ -150,8 +151,9 @@ weft_status weft_tensor_file_expect(const weft_tensor_file *file, const char *na
 
 /* A block of a dataset's plane on its way into memory. */
 typedef struct block {
-  const weft_tensor_file *file;
+  weft_tensor_file *file;
   const weft_dataset_info *info;
+  bool again;    /* another column block of the dataset was read before */
   uint64_t size; /* bytes of an element */
   uint64_t plane_cols;
   uint64_t row0, rows, col0, cols;
@@ -200,17 +202,27 @@ static weft_status read_rows(const block *b, uint64_t offset) {
   return status;
 }
 
+/* The file in memory as far as byte `end`, or NULL. It stays there until the file is closed: touching a page for the
+ * first time costs more than reading it, and the other column blocks of a dataset lie in the same pages. */
+static const char *map_file(weft_tensor_file *file, uint64_t end) {
+  if (file->mapped_bytes >= end) return file->mapped;
+  if (file->mapped) munmap(file->mapped, file->mapped_bytes);
+  void *mapped = mmap(NULL, end, PROT_READ, MAP_SHARED, file->descriptor, 0);
+  file->mapped = mapped == MAP_FAILED ? NULL : mapped;
+  file->mapped_bytes = file->mapped ? end : 0;
+  return file->mapped;
+}
+
 /* `offset` is that of the block's first element. */
-static weft_status read_mapped(const block *b, uint64_t offset) {
+static weft_status read_columns(const block *b, uint64_t offset, uint64_t file_bytes) {
   uint64_t run = b->cols * b->size, step = b->plane_cols * b->size;
-  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  uint64_t begin = offset / page * page;
-  uint64_t length = offset - begin + (b->rows - 1) * step + run;
-  char *mapped = mmap(NULL, length, PROT_READ, MAP_PRIVATE, b->file->descriptor, (off_t)begin);
-  if (mapped == MAP_FAILED) return read_rows(b, offset);
-  const char *from = mapped + (offset - begin);
+  /* One call a row, or one fault a page: rows of a page and more are cheaper to read, unless the pages are used again.
+   */
+  bool short_rows = step < (uint64_t)sysconf(_SC_PAGESIZE);
+  const char *mapped = short_rows || b->again ? map_file(b->file, file_bytes) : NULL;
+  if (!mapped) return read_rows(b, offset);
+  const char *from = mapped + offset;
   for (uint64_t row = 0; row < b->rows; row++) memcpy(b->out + row * b->out_stride * b->size, from + row * step, run);
-  munmap(mapped, length);
   return WEFT_OK;
 }
 
@@ -227,7 +239,7 @@ static weft_status read_contiguous(const block *b, uint64_t start) {
                            "its data ends at byte %" PRIu64 " of a file of %" PRIu64, end, (uint64_t)status.st_size);
   uint64_t offset = start + (b->row0 * b->plane_cols + b->col0) * b->size;
   bool whole_rows = b->cols == b->plane_cols || b->rows == 1;
-  return whole_rows ? read_rows(b, offset) : read_mapped(b, offset);
+  return whole_rows ? read_rows(b, offset) : read_columns(b, offset, (uint64_t)status.st_size);
 }
 
 /* Reads by hyperslab `rows` rows of the plane whose leading coordinates are the box `start` of extents `count`; `row`
@@ -324,12 +336,14 @@ static void turn_round(char *bytes, uint64_t size, uint64_t count) {
   }
 }
 
-static weft_status read_checked(weft_tensor_file *file, const weft_hdf5_entry *entry, block b) {
+static weft_status read_checked(weft_tensor_file *file, weft_hdf5_entry *entry, block b) {
   weft_plane_extents(entry->info.rank, entry->info.extents, &(uint64_t){0}, &b.plane_cols);
   if (b.rows < 2) b.out_stride = b.cols;
   b.file = file;
   b.info = &entry->info;
   b.size = weft_format_bytes(entry->info.dtype);
+  b.again = entry->columns_read;
+  entry->columns_read |= b.cols < b.plane_cols;
   weft_status status = check_block(&b);
   if (status != WEFT_OK || !b.rows || !b.cols) return status;
   status = read_block(&b);
@@ -343,7 +357,7 @@ weft_status weft_tensor_file_read(weft_tensor_file *file, const char *name, weft
                                   weft_diag *diag) {
   weft_hdf5_guard guard = weft_hdf5_enter();
   weft_status status = check_readable(file, name, diag);
-  const weft_hdf5_entry *entry = status == WEFT_OK ? weft_hdf5_find(file, name) : NULL;
+  weft_hdf5_entry *entry = status == WEFT_OK ? weft_hdf5_find(file, name) : NULL;
   if (entry) status = check_dtype(file, &entry->info, dtype, diag);
   const block wanted = {
       .row0 = row0, .rows = rows, .col0 = col0, .cols = cols, .out = out, .out_stride = out_stride, .diag = diag};

@@ -55,6 +55,7 @@ def layouts(folder, name, **options):
         f.create_dataset("chunked", data=plane, chunks=(8, 9))
         f.create_dataset("packed", data=plane, chunks=(10, 10), compression="gzip", shuffle=True, fletcher32=True)
         f.create_dataset("big", data=plane.astype(">f4"), chunks=(8, 9))
+        f["wide"] = floats(5, 3000).astype("<f4")  # rows of more than a page
         box = floats(3, 4, 5, 7).astype("<f4")
         f["box"] = box
         f.create_dataset("box chunked", data=box, chunks=(2, 3, 2, 3))

@@ -33,9 +33,9 @@ static void damage(uint64_t seed) {
   fclose(file);
 }
 
-/* In a process of its own, with 20 seconds and 4 GiB. */
+/* In a process of its own, with 60 seconds and 4 GiB. */
 static int read_damaged(void) {
-  alarm(20);
+  alarm(60);
 #if !defined(__SANITIZE_ADDRESS__)
   setrlimit(RLIMIT_AS, &(struct rlimit){UINT64_C(4) << 30, UINT64_C(4) << 30});
 #endif
