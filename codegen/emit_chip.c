@@ -134,12 +134,11 @@ static void write_extents(weft_text *row, const weft_tensor *tensor) {
   weft_text_puts(row, "}");
 }
 
+/** A block's place is a parameter even where it is the whole: a replica that another chip writes belongs to the same class. */
 static void write_place(weft_chip_code *code, weft_text *row, const weft_tensor *tensor) {
   const weft_shard *shard = &tensor->shard;
-  bool whole = !tensor->has_shard || (shard->row0 == 0 && shard->col0 == 0 && shard->rows == tensor->elems.rows &&
-                                      shard->cols == tensor->elems.cols && shard->writer);
   weft_text_puts(row, ", .place = ");
-  if (whole) {
+  if (!tensor->has_shard) {
     weft_text_puts(row, "-1");
     return;
   }

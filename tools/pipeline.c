@@ -81,7 +81,7 @@ weft_status weft_tool_shard(weft_program *program, const weft_machine_options *o
                         program->name, program->chips ? program->chips : have, want);
     return WEFT_OK;
   }
-  if (want <= 1 && options->shards.count == 0) return WEFT_OK;
+  if (want <= 1 && options->shards.count == 0 && !options->split) return WEFT_OK;
   weft_graph *graph = NULL;
   status = weft_graph_lift(program, &graph, diag);
   if (status == WEFT_OK) {
