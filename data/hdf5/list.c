@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEEPEST = 64, MOST_LINKS = 1000000, LONGEST_TEXT = 4096 };
+enum { DEEPEST = 64, MOST_LINKS = 200000, LONGEST_TEXT = 4096 };
 
 typedef struct walk {
   weft_tensor_file *file;
@@ -254,7 +254,7 @@ static void add_object(walk *w, hid_t group, const char *name) {
 static herr_t take_link(hid_t group, const char *name, const H5L_info_t *link, void *context) {
   walk *w = context;
   if (++w->links > MOST_LINKS) {
-    refuse(w, name, "is one link too many: weft reads at most 1,000,000");
+    refuse(w, name, "is one link too many: weft reads at most 200,000");
     return 1;
   }
   switch (link->type) {

@@ -7,14 +7,14 @@
 #include "weft/base.h"
 
 /** One row a format: identifier, dump name, bytes, is float. Order is the dump's declaration order. */
-#define WEFT_FORMATS(ROW)        \
-  ROW(INT8, "Int8", 1, false)    \
-  ROW(INT16, "Int16", 2, false)  \
-  ROW(INT32, "Int32", 4, false)  \
-  ROW(INT64, "Int64", 8, false)  \
-  ROW(FP8, "Fp8", 1, true)       \
-  ROW(BF16, "Bf16", 2, true)     \
-  ROW(FP16, "Fp16", 2, true)     \
+#define WEFT_FORMATS(ROW)                                                                                              \
+  ROW(INT8, "Int8", 1, false)                                                                                          \
+  ROW(INT16, "Int16", 2, false)                                                                                        \
+  ROW(INT32, "Int32", 4, false)                                                                                        \
+  ROW(INT64, "Int64", 8, false)                                                                                        \
+  ROW(FP8, "Fp8", 1, true)                                                                                             \
+  ROW(BF16, "Bf16", 2, true)                                                                                           \
+  ROW(FP16, "Fp16", 2, true)                                                                                           \
   ROW(FP32, "Fp32", 4, true)
 
 typedef enum weft_format {
@@ -67,9 +67,9 @@ uint64_t weft_segment_begin(uint64_t k, uint32_t segments, uint32_t index);
 
 /** The tree fold of an ascending-fma dot product: the arithmetic of MatmulTiles, one output element.
  * a[i * a_stride], b[i * b_stride], i below k, already widened to fp32. In each segment that has elements, from +0, k
- * ascending, acc = fma(a, b, acc); the results of the n effective segments are folded by the tree that splits n leaves at
- * the largest power of two below n (balanced when n is a power of two), left + right. k == 0 gives +0. This plain version
- * is the definition. */
+ * ascending, acc = fma(a, b, acc); the results of the n effective segments are folded by the tree that splits n leaves
+ * at the largest power of two below n (balanced when n is a power of two), left + right. k == 0 gives +0. This plain
+ * version is the definition. */
 float weft_dot_f32(const float *a, uint64_t a_stride, const float *b, uint64_t b_stride, uint64_t k, uint32_t segments);
 
 /** IEEE 754-2019 maximum and minimum: a NaN wins, -0 is below +0. */
@@ -79,11 +79,13 @@ float weft_minimum_f32(float a, float b);
 /** A requantised integer: floor(value * m / 2^s) with the product in 64 bits, two's complement wrap in the product. */
 int64_t weft_requant(int64_t value, int64_t m, uint32_t s);
 
-/** Element `index` of a RandomBf16 fill, a value of Bf16: u + shift_milli / 1000 in fp32, rounded to Bf16, where u is the
- * upper 24 bits of the index-th number after the first of a splitmix64 generator started at `seed`, scaled to [-1, 1). */
+/** Element `index` of a RandomBf16 fill, a value of Bf16: u + shift_milli / 1000 in fp32, rounded to Bf16, where u is
+ * the upper 24 bits of the index-th number after the first of a splitmix64 generator started at `seed`, scaled to [-1,
+ * 1). */
 float weft_random_bf16(uint32_t seed, int32_t shift_milli, uint64_t index);
 
-/* Elementary functions over fp32: plain fp32 arithmetic with explicit fma, at most 1 ulp, the same at any vector width. */
+/* Elementary functions over fp32: plain fp32 arithmetic with explicit fma, at most 1 ulp, the same at any vector width.
+ */
 float weft_expf(float x);
 float weft_logf(float x);
 float weft_tanhf(float x);
