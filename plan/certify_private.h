@@ -18,7 +18,7 @@ typedef struct walk_tag {
 typedef struct token_page {
   walk_tag tag;
   uint64_t tiles;
-  uint64_t k_begin, k_end; /**< blocks folded into it, of a spilled sum or a carry */
+  uint64_t k_begin, k_end;             /**< blocks folded into it, of a spilled sum or a carry */
   bool filled, reading, writing, used; /**< used: filled at least once */
   uint32_t fill_engine, fill_time;
 } token_page;
@@ -30,11 +30,12 @@ typedef struct token_ring {
   token_page *pages;
   clock_vector *push_clocks, *pop_clocks; /**< by slot */
   uint64_t depth, pushed, popped, reserved, filled, waited;
-  uint32_t producer, consumer; /**< engines, or WEFT_NONE so far */
+  uint32_t producer, consumer;                 /**< engines, or WEFT_NONE so far */
   uint32_t waiting_producer, waiting_consumer; /**< engines that block here */
-  uint32_t reserve_time; /**< of the producer's last Reserve */
+  uint32_t reserve_time;                       /**< of the producer's last Reserve */
   bool carry;
-  uint32_t updater; /**< of a carry: its stage */
+  uint32_t updater;    /**< of a carry: its stage */
+  uint64_t all_blocks; /**< of a carry: blocks its fold takes, ANY when no Load tells */
 } token_ring;
 
 typedef struct token_frame {
@@ -48,8 +49,8 @@ typedef struct token_frame {
 typedef struct token_acc {
   bool acquired, computed, k_known;
   uint64_t tiles;
-  uint32_t stage;  /**< that computed last */
-  uint32_t holds;  /**< accumulator buffer its value stands for, or WEFT_NONE */
+  uint32_t stage; /**< that computed last */
+  uint32_t holds; /**< accumulator buffer its value stands for, or WEFT_NONE */
   walk_tag tag;
   uint64_t k_begin, k_end;
 } token_acc;
@@ -71,6 +72,7 @@ typedef struct token_engine {
   uint64_t read_count, read_capacity, write_count, write_capacity;
   uint64_t *rounds; /**< by group; NULL before the first barrier */
   bool at_barrier, queued, finished;
+  bool listed; /**< among the waiters of a semaphore or group */
   uint32_t phase; /**< rendezvous passed */
   uint32_t time;
   uint32_t component, index; /**< where its time stands in clocks */
@@ -83,10 +85,10 @@ typedef struct token_semaphore {
   uint64_t value;
   uint32_t set_engine, set_time; /**< the last set; WEFT_NONE before the first */
   clock_vector set_clock;
-  clock_vector inc_clock;        /**< joined over the increments since */
-  clock_vector accesses;         /**< time of each engine's last access since */
-  bool matched;                  /**< an Equals wait has succeeded since the last set */
-  uint32_t waiters;              /**< engines that block here, linked by next_waiter */
+  clock_vector inc_clock; /**< joined over the increments since */
+  clock_vector accesses;  /**< time of each engine's last access since */
+  bool matched;           /**< an Equals wait has succeeded since the last set */
+  uint32_t waiters;       /**< engines that block here, linked by next_waiter */
 } token_semaphore;
 
 typedef struct token_group {
@@ -110,8 +112,8 @@ typedef struct tile_read {
 } tile_read;
 
 typedef struct token_tensor {
-  tile_write *writes; /**< of written tensors, else NULL */
-  tile_read **reads;  /**< of States that are written, else NULL */
+  tile_write *writes;      /**< of written tensors, else NULL */
+  tile_read **reads;       /**< of States that are written, else NULL */
   uint64_t received_phase; /**< first phase in which a link has filled it; UINT64_MAX: no link does */
 } token_tensor;
 
@@ -127,6 +129,7 @@ typedef struct token_machine {
   token_engine *engines;
   uint64_t engine_count;
   uint32_t *engine_of_stage;
+  const uint8_t *levels; /**< by stage: its level in the fold over K blocks */
   uint32_t *component_size;
   token_ring *rings;
   token_semaphore **semaphores; /**< by semaphore and place in its list of sites */

@@ -1,5 +1,6 @@
-/* The Template that a planned program was cut from: units put together again from the copies that place made, then planned once more
- * and compared with what was given. So a schedule is known by its template only where it is exactly what the passes make of it. */
+/* The Template that a planned program was cut from: units put together again from the copies that place made, then
+ * planned once more and compared with what was given. So a schedule is known by its template only where it is exactly
+ * what the passes make of it. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -12,12 +13,12 @@ typedef struct restorer {
   weft_program *program;       /**< being made */
   weft_arena *scratch;
   plan_units units;
-  uint64_t *first_unit;  /**< by template unit: the copy it is made from */
-  uint64_t *copies;      /**< by template unit */
+  uint64_t *first_unit; /**< by template unit: the copy it is made from */
+  uint64_t *copies;     /**< by template unit */
   uint64_t unit_count;
-  uint64_t *template_of; /**< by unit */
-  uint64_t *heights;     /**< by template unit: rows of the item, in tiles */
-  uint64_t *sub_rows;    /**< by template unit: sub-block rows of its Store */
+  uint64_t *template_of;            /**< by unit */
+  uint64_t *heights;                /**< by template unit: rows of the item, in tiles */
+  uint64_t *sub_rows;               /**< by template unit: sub-block rows of its Store */
   uint32_t *stage_map, *buffer_map; /**< first copies to template ids */
   weft_diag *diag;
 } restorer;
@@ -29,7 +30,9 @@ static weft_status unknown(restorer *r, const char *why) {
 
 /* ---- grouping --------------------------------------------------------------------------------------------------- */
 
-static uint32_t origin_of(const restorer *r, const plan_unit *unit) { return r->planned->stages[unit->stages[0]].origin; }
+static uint32_t origin_of(const restorer *r, const plan_unit *unit) {
+  return r->planned->stages[unit->stages[0]].origin;
+}
 
 /** Copies of one unit follow one another, and start at the same template stage. */
 static weft_status group_units(restorer *r) {
@@ -65,9 +68,10 @@ static const char *restored_name(restorer *r, const char *name, uint64_t copies)
   return weft_arena_string(r->program->arena, name, (size_t)(at - name));
 }
 
-/* ---- patterns ------------------------------------------------------------------------------------------------------ */
+/* ---- patterns ---- */
 
-static void set_origin(restorer *r, weft_access_pattern *pattern, uint64_t base, const weft_step *steps, uint64_t count) {
+static void set_origin(restorer *r, weft_access_pattern *pattern, uint64_t base, const weft_step *steps,
+                       uint64_t count) {
   weft_step *copy = WEFT_NEW_ARRAY(r->program->arena, weft_step, count);
   if (!copy) return;
   memcpy(copy, steps, count * sizeof *copy);
@@ -78,7 +82,10 @@ static weft_tile_grid grid_of(const restorer *r, uint32_t tensor) { return r->pl
 
 static void restore_store(restorer *r, const plan_unit *unit, weft_access_pattern *pattern) {
   weft_tile_grid grid = grid_of(r, r->planned->stages[unit->store].store.tensor);
-  const weft_step steps[] = {{WEFT_VAR_ITEM_Y, grid.rows_t * grid.cols_t}, {WEFT_VAR_ITEM_X, grid.cols_t}, {WEFT_VAR_SUB_H, grid.cols_t}, {WEFT_VAR_SUB_W, 1}};
+  const weft_step steps[] = {{WEFT_VAR_ITEM_Y, grid.rows_t * grid.cols_t},
+                             {WEFT_VAR_ITEM_X, grid.cols_t},
+                             {WEFT_VAR_SUB_H, grid.cols_t},
+                             {WEFT_VAR_SUB_W, 1}};
   set_origin(r, pattern, 0, steps, 4);
   pattern->block_h = pattern->block_w = pattern->stride_w = 1;
   pattern->stride_h = grid.cols_t;
@@ -106,7 +113,7 @@ static void restore_matmul_load(restorer *r, const plan_unit *unit, uint32_t id,
   }
 }
 
-/* ---- computes of a matmul unit ------------------------------------------------------------------------------------------ */
+/* ---- computes of a matmul unit ---- */
 
 static void restore_map(restorer *r, weft_elem_access *map, int64_t width) {
   weft_term *terms = WEFT_NEW_ARRAY(r->program->arena, weft_term, 2);
@@ -145,7 +152,7 @@ static void restore_compute(restorer *r, const plan_unit *unit, weft_stage *stag
   stage->compute = op;
 }
 
-/* ---- stages, buffers, edges ------------------------------------------------------------------------------------------------- */
+/* ---- stages, buffers, edges ---- */
 
 static const uint32_t *mapped(restorer *r, const uint32_t *ids, uint64_t count, const uint32_t *map) {
   uint32_t *copy = WEFT_NEW_ARRAY(r->program->arena, uint32_t, count);
@@ -195,7 +202,8 @@ static uint64_t restored_page(const restorer *r, const plan_unit *unit, uint32_t
     if (stage->kind != WEFT_STAGE_LOAD || stage->outs[0] != buffer) continue;
     weft_tile_grid grid = grid_of(r, stage->load.tensor);
     if (id == unit->load_a) return grid.rows_t;
-    bool moves = plan_step_of(&stage->load.pattern.origin, WEFT_VAR_SUB_H) || plan_step_of(&stage->load.pattern.origin, WEFT_VAR_SUB_W);
+    bool moves = plan_step_of(&stage->load.pattern.origin, WEFT_VAR_SUB_H) ||
+                 plan_step_of(&stage->load.pattern.origin, WEFT_VAR_SUB_W);
     return id != unit->load_b && moves ? 1 : grid.cols_t;
   }
   return 1;
@@ -244,7 +252,7 @@ static void restore_item(restorer *r, uint64_t t) {
   program->work.items[program->work.item_count++] = item;
 }
 
-/* ---- the program ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the program ---- */
 
 static void restore_section(restorer *r, uint64_t k, uint64_t *t, bool several_chips) {
   weft_program *program = r->program;
@@ -297,7 +305,8 @@ static weft_status restore(restorer *r) {
   program->acc_tiles_used = 0;
   program->mem_banks = 1;
   program->requires_handshakes = 1u << WEFT_HANDSHAKE_FIFO;
-  program->requires_interconnect = several_chips ? 1u << WEFT_INTERCONNECT_POINT_TO_POINT | 1u << WEFT_INTERCONNECT_CHIP_LINK : 0;
+  program->requires_interconnect =
+      several_chips ? 1u << WEFT_INTERCONNECT_POINT_TO_POINT | 1u << WEFT_INTERCONNECT_CHIP_LINK : 0;
   program->stage_count = program->buffer_count = program->edge_count = program->work.item_count = 0;
   uint64_t t = 0;
   for (uint64_t k = 0; k < program->section_count; k++) restore_section(r, k, &t, several_chips);
@@ -311,7 +320,8 @@ static weft_status compare(restorer *r, const weft_target *target) {
   weft_text expected = {0}, found = {0};
   weft_status status = again && quiet ? WEFT_OK : weft_error_memory(r->diag);
   const weft_options options = {.stop_after = "synthesize_handshakes"};
-  if (status == WEFT_OK && (weft_program_validate(again, 1, NULL, quiet) != WEFT_OK || weft_plan(again, target, &options, quiet) != WEFT_OK))
+  if (status == WEFT_OK &&
+      (weft_program_validate(again, 1, NULL, quiet) != WEFT_OK || weft_plan(again, target, &options, quiet) != WEFT_OK))
     status = unknown(r, "what its stages come from is no program");
   if (status == WEFT_OK) {
     weft_program_write(r->given, &expected);
@@ -341,7 +351,8 @@ static weft_status make_template(restorer *r, const weft_target *target) {
   return status == WEFT_OK ? compare(r, target) : status;
 }
 
-weft_status weft_program_template(const weft_program *planned, const weft_target *target, weft_program **program, weft_diag *diag) {
+weft_status weft_program_template(const weft_program *planned, const weft_target *target, weft_program **program,
+                                  weft_diag *diag) {
   *program = NULL;
   restorer r = {.given = planned, .diag = diag, .scratch = weft_arena_new(), .program = weft_program_clone(planned)};
   weft_status status = weft_error_memory(NULL);
