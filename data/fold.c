@@ -20,33 +20,60 @@ uint64_t weft_segment_begin(uint64_t k, uint32_t segments, uint32_t index) {
   return unit >= units ? k : unit * WEFT_UNIT; /* the last unit may be partial */
 }
 
-/* The operands of one dot product and its cut. */
-typedef struct dot {
+/* The greatest power of two below count, where a tree over count > 1 leaves splits. */
+static uint32_t left_leaves(uint32_t count) {
+  uint32_t left = 1;
+  while (left < count - left) left *= 2;
+  return left;
+}
+
+/* A contraction and its cut; b is NULL in a sum. */
+typedef struct fold {
   const float *a, *b;
   uint64_t a_stride, b_stride, k;
   uint32_t segments;
-} dot;
+} fold;
 
-static float fold_segment(const dot *d, uint32_t index) {
-  uint64_t end = weft_segment_begin(d->k, d->segments, index + 1);
+static float dot_segment(const fold *f, uint64_t begin, uint64_t end) {
   float acc = 0;
-  for (uint64_t i = weft_segment_begin(d->k, d->segments, index); i < end; i++)
-    acc = fmaf(d->a[i * d->a_stride], d->b[i * d->b_stride], acc);
+  for (uint64_t i = begin; i < end; i++) acc = fmaf(f->a[i * f->a_stride], f->b[i * f->b_stride], acc);
   return acc;
 }
 
+enum { LANES = 16 };
+
+static float lane_tree(const float *lanes, uint32_t count) {
+  if (count == 1) return lanes[0];
+  uint32_t left = left_leaves(count);
+  return lane_tree(lanes, left) + lane_tree(lanes + left, count - left);
+}
+
+static float sum_segment(const fold *f, uint64_t begin, uint64_t end) {
+  float lanes[LANES] = {0};
+  for (uint64_t i = begin; i < end; i++) lanes[(i - begin) % LANES] += f->a[i * f->a_stride];
+  return lane_tree(lanes, (uint32_t)weft_min_u64(LANES, weft_max_u64(1, end - begin)));
+}
+
 /* The tree over the segments first .. first + count - 1; at most 32 levels deep. */
-static float fold_tree(const dot *d, uint32_t first, uint32_t count) {
-  if (count == 1) return fold_segment(d, first);
-  uint32_t left = 1;
-  while (left < count - left) left *= 2;
-  return fold_tree(d, first, left) + fold_tree(d, first + left, count - left);
+static float fold_tree(const fold *f, uint32_t first, uint32_t count) {
+  if (count == 1) {
+    uint64_t begin = weft_segment_begin(f->k, f->segments, first);
+    uint64_t end = weft_segment_begin(f->k, f->segments, first + 1);
+    return f->b ? dot_segment(f, begin, end) : sum_segment(f, begin, end);
+  }
+  uint32_t left = left_leaves(count);
+  return fold_tree(f, first, left) + fold_tree(f, first + left, count - left);
 }
 
 float weft_dot_f32(const float *a, uint64_t a_stride, const float *b, uint64_t b_stride, uint64_t k,
                    uint32_t segments) {
-  dot d = {a, b, a_stride, b_stride, k, segments};
-  return fold_tree(&d, 0, weft_segments_effective(k, segments));
+  fold f = {a, b, a_stride, b_stride, k, segments};
+  return fold_tree(&f, 0, weft_segments_effective(k, segments));
+}
+
+float weft_sum_f32(const float *x, uint64_t stride, uint64_t k, uint32_t segments) {
+  fold f = {x, NULL, stride, 0, k, segments};
+  return fold_tree(&f, 0, weft_segments_effective(k, segments));
 }
 
 float weft_maximum_f32(float a, float b) { return weft_inline_maximum_f32(a, b); }

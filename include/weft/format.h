@@ -72,6 +72,11 @@ uint64_t weft_segment_begin(uint64_t k, uint32_t segments, uint32_t index);
  * version is the definition. */
 float weft_dot_f32(const float *a, uint64_t a_stride, const float *b, uint64_t b_stride, uint64_t k, uint32_t segments);
 
+/** A row sum with `segments`: the cut and the tree of weft_dot_f32; in a segment, lane l of 16 adds the elements l, l +
+ * 16, l + 32... in this order from +0, and the lanes that have elements are folded by the same tree. k == 0 gives +0.
+ * This plain version is the definition; a sum without `segments` is one ascending chain from +0 instead. */
+float weft_sum_f32(const float *x, uint64_t stride, uint64_t k, uint32_t segments);
+
 /** IEEE 754-2019 maximum and minimum: a NaN wins, -0 is below +0. */
 float weft_maximum_f32(float a, float b);
 float weft_minimum_f32(float a, float b);

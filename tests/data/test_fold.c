@@ -107,6 +107,46 @@ static void dots_follow_the_definition(void **state) {
     }
 }
 
+static float sum_by_definition(const float *x, uint64_t k, uint32_t segments) {
+  float leaves[64];
+  size_t count = 0;
+  uint64_t units = (k + 31) / 32, at = 0;
+  for (uint32_t s = 0; s < segments; s++) {
+    uint64_t own = (units / segments + (s < units % segments ? 1 : 0)) * 32;
+    uint64_t end = at + own < k ? at + own : k;
+    if (own == 0) continue;
+    float lanes[16];
+    size_t used = 0;
+    for (uint64_t lane = at; lane < end && lane < at + 16; lane++) {
+      float acc = 0;
+      for (uint64_t i = lane; i < end; i += 16) acc = acc + x[i];
+      lanes[used++] = acc;
+    }
+    leaves[count++] = tree_of(lanes, used);
+    at = end;
+  }
+  return count ? tree_of(leaves, count) : 0.0f;
+}
+
+static void sums_follow_the_definition(void **state) {
+  (void)state;
+  enum { MOST = 300 };
+  float x[MOST * 2], dense[MOST];
+  uint64_t random = 9;
+  for (size_t i = 0; i < MOST * 2; i++) x[i] = (float)(weft_random_next(&random) >> 40) * 0x1p-20f - 8;
+  for (size_t i = 0; i < MOST; i++) dense[i] = x[i * 2];
+  for (uint64_t k = 0; k <= MOST; k++)
+    for (uint32_t segments = 1; segments <= 40; segments += segments < 9 ? 1 : 5) {
+      float is = weft_sum_f32(x, 2, k, segments), wanted = sum_by_definition(dense, k, segments);
+      if (memcmp(&is, &wanted, sizeof is) != 0)
+        fail_msg("k %" PRIu64 " segments %" PRIu32 ": %a, wanted %a", k, segments, (double)is, (double)wanted);
+    }
+  float one[17] = {0x1p24f};
+  for (int i = 1; i < 17; i++) one[i] = 1;
+  /* Lane 0 loses its second 1, its pair with lane 1 another; the others are kept: 2 + 4 + 8. */
+  assert_true(weft_sum_f32(one, 1, 17, 1) == 0x1p24f + 14);
+}
+
 /* Values by hand: with 2^24 in front, the ones behind it are lost in one chain and kept in a segment of their own. */
 static void the_cut_decides_the_bits(void **state) {
   (void)state;
@@ -196,6 +236,7 @@ int main(void) {
       cmocka_unit_test(segments_are_whole_units),
       cmocka_unit_test(subtrees_reproduce_global_borders),
       cmocka_unit_test(dots_follow_the_definition),
+      cmocka_unit_test(sums_follow_the_definition),
       cmocka_unit_test(the_cut_decides_the_bits),
       cmocka_unit_test(empty_dots_are_plus_zero),
       cmocka_unit_test(maximum_and_minimum),
