@@ -197,12 +197,6 @@ static void write_tensors(weft_chip_code *code, weft_text *rows) {
 
 /* ---- values and tensors -------------------------------------------------------------------------------------------- */
 
-static uint32_t find_tensor(const weft_program *program, const char *name) {
-  for (uint64_t i = 0; i < program->tensor_count; i++)
-    if (strcmp(program->tensors[i].name, name) == 0) return (uint32_t)i;
-  return WEFT_NONE;
-}
-
 static bool prepare(weft_chip_code *code) {
   const weft_program *program = code->program;
   uint64_t tensors = program->tensor_count, values = code->graph ? code->graph->value_count : 0;
@@ -221,14 +215,9 @@ static bool prepare(weft_chip_code *code) {
     code->slot_of_tensor[i] = -1;
     code->value_of_tensor[i] = WEFT_NONE;
   }
-  for (uint64_t v = 0; v < values; v++) {
-    /* Lifting keeps the tensors first and in order; names settle it where it does not. */
-    uint32_t tensor = v < tensors && strcmp(program->tensors[v].name, code->graph->values[v].name) == 0
-                          ? (uint32_t)v
-                          : find_tensor(program, code->graph->values[v].name);
-    code->tensor_of_value[v] = tensor;
-    if (tensor != WEFT_NONE) code->value_of_tensor[tensor] = (uint32_t)v;
-  }
+  /* Lifting keeps the tensors first and in order; values after them live in buffers only, whatever they are called. */
+  for (uint64_t v = 0; v < values; v++) code->tensor_of_value[v] = v < tensors ? (uint32_t)v : WEFT_NONE;
+  for (uint64_t v = 0; v < values && v < tensors; v++) code->value_of_tensor[v] = (uint32_t)v;
   for (uint64_t l = 0; l < program->link_count; l++)
     for (uint64_t i = 0; i < program->links[l].receive_count; i++) code->received[program->links[l].receives[i]] = true;
   return true;
