@@ -39,9 +39,13 @@ static void number_depths(collector *c, const weft_mlir_block *block, uint32_t d
 
 /* ---- partitions ----------------------------------------------------------------------------------------------- */
 
-/* Partition 0 is that of all memory inputs without evidence; the others have one each. */
+/* All memory inputs without evidence share the first partition; those known to be apart and each allocation have their own. */
 static void number_partitions(lowering *l, const bool *no_alias) {
-  l->partition_count = 1;
+  bool shared = false;
+  l->partition_count = 0;
+  for (uint32_t i = 0; i < l->body->argument_count; i++)
+    shared |= l->body->arguments[i].type->kind == WEFT_MLIR_MEMREF_TYPE && !(no_alias && no_alias[i]);
+  l->partition_count = shared;
   for (uint32_t i = 0; i < l->body->argument_count; i++)
     if (l->body->arguments[i].type->kind == WEFT_MLIR_MEMREF_TYPE)
       l->roots[l->body->arguments[i].mark] = no_alias && no_alias[i] ? l->partition_count++ : 0;

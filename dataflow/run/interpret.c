@@ -72,6 +72,8 @@ weft_status weft_interpreter_start(weft_interpreter *m, const weft_binding *inpu
   }
   for (uint64_t i = 0; i < m->allocations_count; i++) m->allocations[i].made = false;
   m->at = 0;
+  m->ended = false;
+  for (uint64_t i = 0; i < m->launches_count; i++) m->launches[i].running = false;
   m->report = (weft_report){.fault = WEFT_FAULT_NONE};
   return WEFT_OK;
 }
@@ -234,17 +236,19 @@ static void take_results(weft_interpreter *m, launch *l) {
 static weft_run_state run_launch(weft_interpreter *m, const instruction *i, uint64_t steps) {
   launch *l = &m->launches[i->d];
   if (!l->running && !start_launch(m, l)) return WEFT_RUN_FAILED;
-  weft_run_state state =
-      l->simulator ? weft_simulator_run(l->simulator, steps) : weft_interpreter_run(l->interpreter, steps);
   const weft_report *inner =
       l->simulator ? weft_simulator_report(l->simulator) : weft_interpreter_report(l->interpreter);
+  uint64_t before = inner->steps, outer = m->report.steps;
+  weft_run_state state =
+      l->simulator ? weft_simulator_run(l->simulator, steps) : weft_interpreter_run(l->interpreter, steps);
+  uint64_t all = outer + inner->steps - before;
+  m->report.steps = all;
   if (state == WEFT_RUN_DONE) {
     l->running = false;
     take_results(m, l);
   } else {
-    uint64_t before = m->report.steps;
     m->report = *inner;
-    m->report.steps = before;
+    m->report.steps = all;
   }
   return state;
 }
@@ -341,6 +345,30 @@ weft_run_state weft_interpreter_run(weft_interpreter *m, uint64_t steps) {
     m->at++;
   }
   return WEFT_RUN_LIMIT;
+}
+
+weft_run_state weft_interpreters_run(weft_interpreter *const *machines, uint64_t count, uint64_t steps, uint64_t *which) {
+  enum { TURN = 1 << 16 };
+  uint64_t spent = 0;
+  for (bool moved = true; moved;) {
+    moved = false;
+    uint64_t done = 0;
+    for (uint64_t i = 0; i < count; i++) {
+      weft_interpreter *m = machines[i];
+      uint64_t before = m->report.steps;
+      weft_run_state state = m->ended ? WEFT_RUN_DONE : weft_interpreter_run(m, TURN);
+      m->ended = state == WEFT_RUN_DONE;
+      done += m->ended;
+      moved |= m->report.steps != before;
+      spent += m->report.steps - before;
+      *which = i;
+      if (state != WEFT_RUN_DONE && state != WEFT_RUN_LIMIT && state != WEFT_RUN_WAITING) return state;
+    }
+    if (done == count) return WEFT_RUN_DONE;
+    if (spent > steps) return WEFT_RUN_LIMIT;
+  }
+  for (*which = 0; machines[*which]->ended;) ++*which;
+  return WEFT_RUN_WAITING;
 }
 
 const weft_report *weft_interpreter_report(const weft_interpreter *m) { return &m->report; }

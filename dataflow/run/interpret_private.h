@@ -89,6 +89,7 @@ struct weft_interpreter {
   uint32_t slot_count;
   uint32_t first_input, input_count; /* slots of the entry's inputs */
   uint64_t at;                       /* the next instruction */
+  bool ended;                        /* DO_END was reached */
   uint32_t results, result_count;    /* in list, after DO_END */
   weft_report report;
   weft_text text;

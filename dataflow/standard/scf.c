@@ -279,6 +279,13 @@ static bool verify_if(const weft_mlir_op *op, const char *file, weft_diag *diag)
   return branch_ok(op, 1) || wrong(op, file, diag, "the else branch does not yield the results' types");
 }
 
+/* The types after -> stand without parentheses here. */
+static bool switch_results(weft_mlir_parser *p, weft_mlir_state *state) {
+  const weft_mlir_type **types;
+  uint32_t count;
+  return !weft_mlir_try(p, "->") || (weft_mlir_parse_types(p, &types, &count) && add_results(p, state, types, count));
+}
+
 static bool parse_index_switch(weft_mlir_parser *p, weft_mlir_state *state) {
   enum { MOST = 4096 };
   weft_mlir_context *context = weft_mlir_parser_context(p);
@@ -287,7 +294,7 @@ static bool parse_index_switch(weft_mlir_parser *p, weft_mlir_state *state) {
   int64_t *cases = NULL;
   uint64_t count = 0, capacity = 0;
   if (!weft_mlir_parse_operand(p, &selector) || !weft_mlir_add_operand(p, state, selector, index_type(p)) ||
-      !weft_mlir_parse_attr_dict(p, state) || !optional_results(p, state))
+      !weft_mlir_parse_attr_dict(p, state) || !switch_results(p, state))
     return false;
   /* The default's region is the first one, though its text comes last. */
   if (!weft_mlir_add_region(p, state)) return false;

@@ -137,6 +137,9 @@ weft_status weft_interpreter_start(weft_interpreter *interpreter, const weft_bin
                                    weft_diag *diag);
 /** Goes on, for at most `steps` instructions. */
 weft_run_state weft_interpreter_run(weft_interpreter *interpreter, uint64_t steps);
+/** Runs several started machines that share channels, in turns: DONE when all are, WAITING when those that are not all wait
+ * for tokens that nobody will send. `*which` is the machine that faulted, or the first that waits. */
+weft_run_state weft_interpreters_run(weft_interpreter *const *machines, uint64_t count, uint64_t steps, uint64_t *which);
 const weft_report *weft_interpreter_report(const weft_interpreter *interpreter);
 /** Value result `index` after WEFT_RUN_DONE. */
 uint64_t weft_interpreter_result(const weft_interpreter *interpreter, uint64_t index);
@@ -184,6 +187,12 @@ uint64_t weft_simulator_left(const weft_simulator *simulator, uint64_t index);
  * `arena`. */
 weft_status weft_lower(weft_mlir_context *context, weft_arena *arena, weft_mlir_op *module, const char *file,
                        weft_diag *diag);
+
+/** loom-lower-for-to-graph: publishes every loom.spatial_region of `module`: its body becomes a private dataflow.graph
+ * of token ops at the end of the module, a dataflow.graph.launch takes its place, and completion is handed through the
+ * ops around it to dataflow.thread.yield. All or nothing, as weft_lower. */
+weft_status weft_publish(weft_mlir_context *context, weft_arena *arena, weft_mlir_op *module, const char *file,
+                         weft_diag *diag);
 
 /* ---- cases ---------------------------------------------------------------------------------------------------- */
 

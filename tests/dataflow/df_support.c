@@ -1,0 +1,77 @@
+#include "df_support.h"
+
+world world_new(void) {
+  world w = {.context = weft_mlir_context_new(), .diag = weft_diag_new()};
+  assert_non_null(w.context);
+  assert_non_null(w.diag);
+  assert_int_equal(weft_mlir_register_standard(w.context, w.diag), WEFT_OK);
+  assert_int_equal(weft_dataflow_register(w.context, w.diag), WEFT_OK);
+  return w;
+}
+
+void world_free(world *w) {
+  weft_mlir_context_free(w->context);
+  weft_diag_free(w->diag);
+}
+
+weft_mlir_file *world_parse(world *w, const char *text) {
+  weft_mlir_file *file = NULL;
+  weft_diag_clear(w->diag);
+  weft_status status = weft_mlir_parse(w->context, "test.mlir", text, strlen(text), false, &file, w->diag);
+  assert_true((status == WEFT_OK) == (file != NULL));
+  return file;
+}
+
+const char *world_message(const world *w) {
+  return weft_diag_count(w->diag) ? weft_diag_message(w->diag, 0)->text : "";
+}
+
+weft_mlir_file *world_must_parse(world *w, const char *text) {
+  weft_mlir_file *file = world_parse(w, text);
+  if (!file) fail_msg("line %llu: %s", (unsigned long long)weft_diag_message(w->diag, 0)->place.line, world_message(w));
+  return file;
+}
+
+char *print_module(weft_mlir_op *module, bool generic) {
+  weft_text text = {0};
+  weft_mlir_print_to_text(module, (weft_mlir_print_options){.generic = generic}, &text);
+  assert_false(text.failed);
+  return text.data;
+}
+
+void expect_refused(const char *text, uint64_t line, const char *words) {
+  world w = world_new();
+  weft_mlir_file *file = world_parse(&w, text);
+  if (file) fail_msg("accepted, but expected: %s", words);
+  if (!strstr(world_message(&w), words)) fail_msg("the message is \"%s\", expected \"%s\"", world_message(&w), words);
+  if (line) assert_int_equal(weft_diag_message(w.diag, 0)->place.line, line);
+  world_free(&w);
+}
+
+void memories_fill(memories *m, const weft_mlir_type *element, uint64_t seed) {
+  memset(m, 0, sizeof *m);
+  for (int i = 0; i < MEMORIES; i++) {
+    for (int k = 0; k < MEMORY_WORDS; k++)
+      m->words[i][k] = (uint64_t)(int64_t)(int32_t)(weft_random_next(&seed) % 41) - 20;
+    m->buffers[i] = (weft_buffer){.element = element, .count = MEMORY_WORDS, .words = m->words[i]};
+  }
+}
+
+const char *memories_differ(const memories *a, const memories *b, bool counts) {
+  static char text[200];
+  for (int i = 0; i < MEMORIES; i++) {
+    for (int k = 0; k < MEMORY_WORDS; k++)
+      if (a->words[i][k] != b->words[i][k]) {
+        snprintf(text, sizeof text, "memory %d word %d is %lld against %lld", i, k, (long long)a->words[i][k],
+                 (long long)b->words[i][k]);
+        return text;
+      }
+    if (counts && (a->buffers[i].loads != b->buffers[i].loads || a->buffers[i].stores != b->buffers[i].stores)) {
+      snprintf(text, sizeof text, "memory %d has %llu loads and %llu stores against %llu and %llu", i,
+               (unsigned long long)a->buffers[i].loads, (unsigned long long)a->buffers[i].stores,
+               (unsigned long long)b->buffers[i].loads, (unsigned long long)b->buffers[i].stores);
+      return text;
+    }
+  }
+  return "";
+}
