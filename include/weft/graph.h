@@ -18,7 +18,7 @@
  * exact and must fit the result's format (a fault otherwise). */
 #define WEFT_GRAPH_OPS(ROW)                                                                                           \
   ROW(MATMUL, "matmul", 2, 2)         /* out[.., m, n] = fold over k of a[.., m, k] * b[k, n]; acc, segments */       \
-  ROW(BIAS, "bias", 2, 2)             /* x[.., n] + b[n] */                                                          \
+  ROW(BIAS, "bias", 2, 2)             /* x[.., n] + b[n] (or b[1, n]) */                                                          \
   ROW(RELU, "relu", 1, 1)             /* maximum(x, 0) */                                                            \
   ROW(REQUANT, "requant", 1, 1)       /* floor(x * m / 2^s), product in 64 bits */                                   \
   ROW(CLAMP, "clamp", 1, 1)           /* minimum(maximum(x, low), high), integers */                                 \
@@ -146,8 +146,9 @@ weft_status weft_graph_interpret(const weft_graph *graph, const weft_array_set *
  * one chip. The program validates. */
 weft_status weft_graph_lower(const weft_graph *graph, weft_program **program, weft_diag *diag);
 
-/** Lifts a Template back to a graph where its stages are recognised (ours and foreign ones). WEFT_INVALID with the stage and
- * the reason where they are not. Later phases are lifted from their structure's template only when `origin`s lead to one. */
+/** Lifts a Template back to a graph where its stages are recognised: ours and foreign ones, of one chip, of a whole machine, or
+ * one chip's of a split. Value t of the graph is tensor t of the program, section s its section s; further values live in buffers.
+ * WEFT_INVALID with the stage and the reason where a stage is not recognised; later phases are refused: lift their Template. */
 weft_status weft_graph_lift(const weft_program *program, weft_graph **graph, weft_diag *diag);
 
 /** Appends a Graphviz picture: ops, values, chips as clusters. */
