@@ -189,8 +189,7 @@ void weft_codegen_walk(weft_chip_code *code) {
   }
   weft_text_puts(text, "static const char walk_dump[] =\n");
   dump_literal(text, &dump);
-  weft_text_puts(text, "    ;\nstatic void section_0(weft_chip *chip, const int64_t *p) {\n  (void)p;\n  static const weft_abi_walk walk = {\n"
-                       "      .dump = walk_dump, .dump_length = sizeof walk_dump - 1,\n      .tensors = (const char *const[]){");
+  weft_text_puts(text, "    ;\nstatic const char *const walk_tensors[] = {");
   uint64_t reads = 0, writes = 0, count = 0;
   weft_text numbers = {0};
   for (uint64_t i = 0; i < program->tensor_count; i++) {
@@ -204,8 +203,12 @@ void weft_codegen_walk(weft_chip_code *code) {
     if (tensor->role != WEFT_ROLE_OUTPUT) slots[reads++] = slot;
     if (tensor->role == WEFT_ROLE_OUTPUT || tensor->role == WEFT_ROLE_STATE) slots[program->tensor_count + writes++] = slot;
   }
-  weft_text_printf(text, "},\n      .slots = (const int64_t[]){%s}, .tensor_count = %" PRIu64 "};\n  weft_walk(chip, &walk);\n}\n\n",
-                   numbers.data ? numbers.data : "", count);
+  weft_text_printf(text,
+                   "%s};\nstatic const int64_t walk_slots[] = {%s};\nstatic const weft_abi_walk walk = {\n"
+                   "    .dump = walk_dump, .dump_length = sizeof walk_dump - 1, .tensors = walk_tensors, .slots = walk_slots,\n"
+                   "    .tensor_count = %" PRIu64 "};\nstatic void section_0(weft_chip *chip, const int64_t *p) {\n  (void)p;\n"
+                   "  weft_walk(chip, &walk);\n}\n\n",
+                   count ? "" : "\"\"", numbers.data ? numbers.data : "0", count);
   weft_codegen_step(code, "SECTION", program->name, ".section = section_0", slots, reads, slots + program->tensor_count, writes, 0);
   weft_text_free(&numbers);
   weft_text_free(&dump);
