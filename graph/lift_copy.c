@@ -1,6 +1,7 @@
 /* Shifted copies back to slices and assembles: what each chosen leaf moves, gathered by source and offset. */
 #include "lift_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /** What one tensor gets from one source at one offset: the elements moved and the rectangle around them. */
@@ -25,25 +26,12 @@ typedef struct area {
   uint64_t row0, row_end, col0, col_end;
 } area;
 
-/** Adds `a`, moved from the source at the offsets, to its group. */
+/** Notes that `a` is moved from the source at the offsets; notes of one group are joined in weft_lift_copies. */
 static weft_status add_area(weft_lift *l, uint32_t stage, uint32_t source, int64_t row_offset, int64_t col_offset,
                             const area *a, uint64_t elements) {
-  const uint32_t tensor = l->geometry[stage]->tensor;
-  for (uint64_t i = 0; i < l->copy_count; i++) {
-    weft_copy_group *group = &l->copies[i];
-    if (group->tensor != tensor || group->source != source || group->row_offset != row_offset ||
-        group->col_offset != col_offset)
-      continue;
-    group->elements += elements;
-    group->row0 = weft_min_u64(group->row0, a->row0);
-    group->col0 = weft_min_u64(group->col0, a->col0);
-    group->row_end = weft_max_u64(group->row_end, a->row_end);
-    group->col_end = weft_max_u64(group->col_end, a->col_end);
-    return WEFT_OK;
-  }
   if (!weft_arena_grow(l->scratch, &l->copies, l->copy_count, &l->copy_capacity, sizeof *l->copies))
     return weft_error_memory(l->diag);
-  l->copies[l->copy_count++] = (weft_copy_group){.tensor = tensor,
+  l->copies[l->copy_count++] = (weft_copy_group){.tensor = l->geometry[stage]->tensor,
                                                  .source = source,
                                                  .stage = stage,
                                                  .row_offset = row_offset,
@@ -199,21 +187,47 @@ static weft_status lift_groups(weft_lift *l, const weft_copy_group *groups, uint
   return slice ? lift_slice(l, groups, &op) : lift_assemble(l, groups, count, &op);
 }
 
+/** By tensor, source and offset; then by place, so that what is joined does not depend on the sort. */
+static int by_group(const void *a, const void *b) {
+  const weft_copy_group *x = a, *y = b;
+  if (x->tensor != y->tensor) return x->tensor < y->tensor ? -1 : 1;
+  if (x->source != y->source) return x->source < y->source ? -1 : 1;
+  if (x->row_offset != y->row_offset) return x->row_offset < y->row_offset ? -1 : 1;
+  if (x->col_offset != y->col_offset) return x->col_offset < y->col_offset ? -1 : 1;
+  if (x->row0 != y->row0) return x->row0 < y->row0 ? -1 : 1;
+  return x->col0 < y->col0 ? -1 : x->col0 > y->col0;
+}
+
+static bool same_group(const weft_copy_group *a, const weft_copy_group *b) {
+  return a->tensor == b->tensor && a->source == b->source && a->row_offset == b->row_offset &&
+         a->col_offset == b->col_offset;
+}
+
+static void join(weft_copy_group *group, const weft_copy_group *other) {
+  group->elements += other->elements;
+  if (other->stage < group->stage) group->stage = other->stage;
+  group->row0 = weft_min_u64(group->row0, other->row0);
+  group->col0 = weft_min_u64(group->col0, other->col0);
+  group->row_end = weft_max_u64(group->row_end, other->row_end);
+  group->col_end = weft_max_u64(group->col_end, other->col_end);
+}
+
 weft_status weft_lift_copies(weft_lift *l) {
-  weft_copy_group *sorted = WEFT_NEW_ARRAY(l->scratch, weft_copy_group, l->copy_count);
-  bool *taken = WEFT_NEW_ARRAY(l->scratch, bool, l->copy_count);
-  if (!sorted || !taken) return weft_error_memory(l->diag);
-  for (uint64_t i = 0; i < l->copy_count; i++) {
-    if (taken[i]) continue;
-    uint32_t count = 0;
-    for (uint64_t j = i; j < l->copy_count; j++)
-      if (l->copies[j].tensor == l->copies[i].tensor) {
-        taken[j] = true;
-        sorted[count++] = l->copies[j];
-      }
-    weft_status status = lift_groups(l, sorted, count);
-    if (status != WEFT_OK) return status;
+  if (!l->copy_count) return WEFT_OK;
+  qsort(l->copies, l->copy_count, sizeof *l->copies, by_group);
+  uint64_t groups = 1;
+  for (uint64_t i = 1; i < l->copy_count; i++) {
+    if (same_group(&l->copies[groups - 1], &l->copies[i])) {
+      join(&l->copies[groups - 1], &l->copies[i]);
+    } else {
+      l->copies[groups++] = l->copies[i];
+    }
   }
   l->copy_count = 0;
+  for (uint64_t begin = 0, end; begin < groups; begin = end) {
+    for (end = begin + 1; end < groups && l->copies[end].tensor == l->copies[begin].tensor;) end++;
+    weft_status status = lift_groups(l, l->copies + begin, (uint32_t)(end - begin));
+    if (status != WEFT_OK) return status;
+  }
   return WEFT_OK;
 }

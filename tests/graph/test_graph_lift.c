@@ -274,6 +274,77 @@ static void all_ranks(void **state) {
   }
 }
 
+static uint32_t block_op(weft_graph *g, weft_graph_op_kind kind, const char *name, uint32_t count, const uint32_t *ins,
+                         const uint64_t (*starts)[WEFT_MAX_RANK], uint32_t rank, const uint64_t *shape) {
+  weft_value v = {.name = name, .role = WEFT_ROLE_ACTIVATION, .dtype = g->values[ins[0]].dtype, .rank = rank};
+  memcpy(v.extents, shape, rank * sizeof *shape);
+  weft_graph_op op = {
+      .kind = kind, .name = name, .ins = ins, .in_count = count, .starts = starts, .out = weft_graph_add_value(g, &v)};
+  return weft_graph_add_op(g, &op) == WEFT_NONE ? WEFT_NONE : op.out;
+}
+
+static void run_and_compare(const weft_graph *g, weft_diag *diag) {
+  weft_program *program = lower(g, diag);
+  weft_array_set in = {0}, expected = {0}, out = {0};
+  chance c = {3};
+  random_inputs(&c, g, &in);
+  expect_ok(weft_graph_interpret(g, &in, &expected, diag), diag);
+  template_run(program, &in, &out);
+  expect_equal_sets(&expected, &out);
+  weft_array_set_free(&in);
+  weft_array_set_free(&expected);
+  weft_array_set_free(&out);
+  weft_program_free(program);
+}
+
+static void blocks_of_many_dimensions(void **state) {
+  weft_graph *g = weft_graph_new("blocks", *state);
+  weft_graph_section(g, "main");
+  uint32_t x = weft_graph_input(g, "x", WEFT_BF16, 3, E(8, 5, 40));
+  static const uint64_t rows[1][WEFT_MAX_RANK] = {{2, 0, 3}}, middle[1][WEFT_MAX_RANK] = {{6, 1, 0}},
+                        pieces[2][WEFT_MAX_RANK] = {{0, 0, 0}, {3, 0, 0}};
+  weft_graph_output(g, block_op(g, WEFT_GRAPH_SLICE, "a", 1, &x, rows, 3, E(3, 5, 30)), "a");
+  weft_graph_output(g, block_op(g, WEFT_GRAPH_SLICE, "b", 1, &x, middle, 3, E(1, 3, 40)), "b");
+  const uint32_t parts[] = {weft_graph_param(g, "p", WEFT_BF16, 3, E(3, 7, 33)),
+                            weft_graph_param(g, "q", WEFT_BF16, 3, E(6, 7, 33))};
+  weft_graph_output(g, block_op(g, WEFT_GRAPH_ASSEMBLE, "c", 2, parts, pieces, 3, E(9, 7, 33)), "c");
+  round_trip(g, *state);
+  run_and_compare(g, *state);
+  weft_graph_output(g, block_op(g, WEFT_GRAPH_SLICE, "d", 1, &x, rows, 3, E(3, 2, 30)), "d");
+  weft_program *program;
+  assert_int_equal(weft_graph_lower(g, &program, *state), WEFT_INVALID);
+  expect_message(*state, "slice 'd': the block [3, 2, 30] of 'x' [8, 5, 40] is no rectangle of its plane");
+  weft_graph_free(g);
+}
+
+/** As many pieces as a large machine has chips: bodies stay shallow, nothing is quadratic. */
+static void thousands_of_pieces(void **state) {
+  enum { PIECES = 4000 };
+  static uint64_t columns[PIECES][WEFT_MAX_RANK], bands[PIECES][WEFT_MAX_RANK];
+  static uint32_t narrow[PIECES], low[PIECES];
+  weft_graph *g = weft_graph_new("many", *state);
+  weft_graph_section(g, "main");
+  for (uint32_t i = 0; i < PIECES; i++) {
+    char name[2][24];
+    snprintf(name[0], sizeof name[0], "n%u", i);
+    snprintf(name[1], sizeof name[1], "l%u", i);
+    narrow[i] = weft_graph_input(g, name[0], WEFT_INT8, 2, E(3, 2));
+    low[i] = weft_graph_input(g, name[1], WEFT_INT8, 2, E(5, 4));
+    columns[i][1] = 2 * i;
+    bands[i][0] = 5 * i;
+  }
+  weft_graph_output(g,
+                    block_op(g, WEFT_GRAPH_ASSEMBLE, "wide", PIECES, narrow, (const uint64_t(*)[WEFT_MAX_RANK])columns,
+                             2, E(3, 2 * PIECES)),
+                    "wide");
+  weft_graph_output(g,
+                    block_op(g, WEFT_GRAPH_ASSEMBLE, "tall", PIECES, low, (const uint64_t(*)[WEFT_MAX_RANK])bands, 2,
+                             E(5 * PIECES, 4)),
+                    "tall");
+  round_trip(g, *state);
+  weft_graph_free(g);
+}
+
 static void leading_dimensions_are_not_mixed(void **state) {
   weft_graph *g = weft_graph_new("mixed", *state);
   const uint32_t ins[] = {weft_graph_input(g, "a", WEFT_FP32, 3, E(2, 3, 4)),
@@ -350,6 +421,8 @@ int main(void) {
       TEST(strange_maps_are_refused),
       TEST(networks_of_all_extents),
       TEST(all_ranks),
+      TEST(blocks_of_many_dimensions),
+      TEST(thousands_of_pieces),
       TEST(leading_dimensions_are_not_mixed),
       TEST(outputs_may_be_read),
       TEST(sections_are_cut_where_they_read_themselves),
