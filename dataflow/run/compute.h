@@ -50,6 +50,11 @@ bool compute_is(const weft_mlir_op *op);
 /* The word of a constant attribute; false when it is none of one scalar. */
 bool compute_constant(const weft_mlir_attribute *value, uint64_t *word);
 
+/* Before the first launch of a simulator. */
+void simulate_set_order(weft_simulator *simulator, weft_order order, uint64_t seed);
+/* Puts a token back in front of those that wait; false without memory. */
+bool channel_give_back(weft_channel *channel, uint64_t word);
+
 /* The float functions, by code (compute_float.c); NULL when there is none. */
 compute_function compute_float_function(uint32_t code, bool wide);
 

@@ -38,6 +38,11 @@ void weft_interpreter_free(weft_interpreter *m) {
   free(m);
 }
 
+void weft_interpreter_set_order(weft_interpreter *m, weft_order order, uint64_t seed) {
+  for (uint64_t i = 0; i < m->launches_count; i++)
+    if (m->launches[i].simulator) simulate_set_order(m->launches[i].simulator, order, seed + i);
+}
+
 /* Whether a binding can stand for an input of this type. */
 static bool fits(const weft_mlir_type *type, const weft_binding *binding) {
   if (type->kind == WEFT_MLIR_MEMREF_TYPE) {
@@ -347,7 +352,8 @@ weft_run_state weft_interpreter_run(weft_interpreter *m, uint64_t steps) {
   return WEFT_RUN_LIMIT;
 }
 
-weft_run_state weft_interpreters_run(weft_interpreter *const *machines, uint64_t count, uint64_t steps, uint64_t *which) {
+weft_run_state weft_interpreters_run(weft_interpreter *const *machines, uint64_t count, uint64_t steps,
+                                     uint64_t *which) {
   enum { TURN = 1 << 16 };
   uint64_t spent = 0;
   for (bool moved = true; moved;) {

@@ -40,6 +40,17 @@ bool weft_channel_push(weft_channel *channel, uint64_t word) {
   return true;
 }
 
+bool channel_give_back(weft_channel *channel, uint64_t word) {
+  if (!channel->begin) {
+    if (channel->end == channel->capacity && !make_room(channel)) return false;
+    memmove(channel->words + 1, channel->words, channel->end * sizeof *channel->words);
+    channel->begin = 1;
+    channel->end++;
+  }
+  channel->words[--channel->begin] = word;
+  return true;
+}
+
 void weft_channel_free(weft_channel *channel) {
   free(channel->words);
   channel->words = NULL;

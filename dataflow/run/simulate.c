@@ -37,6 +37,11 @@ void weft_simulator_free(weft_simulator *s) {
   free(s);
 }
 
+void simulate_set_order(weft_simulator *s, weft_order order, uint64_t seed) {
+  s->options.order = order;
+  s->random = s->options.seed = seed;
+}
+
 /* ---- launches ------------------------------------------------------------------------------------------------- */
 
 static weft_status wrong(weft_simulator *s, weft_diag *diag, const char *what, uint32_t index) {
@@ -172,8 +177,30 @@ static bool next_random(weft_simulator *s, uint32_t *index) {
   return true;
 }
 
+/* Tokens of a stream that no use has taken are the channel's again: another graph may be the one to read them. */
+static bool give_back(weft_simulator *s, const source *from) {
+  const actor *a = &s->actors[from->actor];
+  uint32_t least = UINT32_MAX;
+  for (uint32_t k = s->begins[a->out]; k < s->begins[a->out + 1]; k++) {
+    uint32_t count = s->queues[s->fan[k]].count;
+    if (count < least) least = count;
+  }
+  if (least == UINT32_MAX) return true;
+  for (; least; least--) {
+    uint64_t word = 0;
+    for (uint32_t k = s->begins[a->out]; k < s->begins[a->out + 1]; k++) {
+      queue *q = &s->queues[s->fan[k]];
+      word = q->words[(q->head + --q->count) & q->mask];
+    }
+    if (!channel_give_back(from->feed, word)) return false;
+  }
+  return true;
+}
+
 /* Nothing can fire any more: what that means. */
 static weft_run_state quiet(weft_simulator *s) {
+  for (uint32_t i = 0; i < s->source_count && !s->missing; i++)
+    if (s->sources[i].kind == SOURCE_STREAM && !give_back(s, &s->sources[i])) return WEFT_RUN_FAILED;
   if (!s->missing) return s->options.strict ? simulate_leftovers(s) : WEFT_RUN_DONE;
   bool streams = false;
   for (uint32_t i = 0; i < s->source_count; i++)

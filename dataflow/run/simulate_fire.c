@@ -80,8 +80,10 @@ static const uint64_t all = UINT64_MAX;
 /* ---- actors --------------------------------------------------------------------------------------------------- */
 
 static int fire_source(weft_simulator *s, const actor *a) {
-  weft_channel *feed = s->sources[a->detail].feed;
-  if (!weft_channel_waiting(feed) || !room(s, a, 0, 0)) return 0;
+  const source *from = &s->sources[a->detail];
+  weft_channel *feed = from->feed;
+  bool unused = from->kind == SOURCE_STREAM && s->begins[a->out] == s->begins[a->out + 1];
+  if (unused || !weft_channel_waiting(feed) || !room(s, a, 0, 0)) return 0;
   emit(s, a, 0, feed->words[feed->begin++]);
   return 1;
 }

@@ -121,6 +121,8 @@ bool weft_word_from_text(const weft_mlir_type *type, const char *text, uint64_t 
 /** Appends a word of this type: an integer, or a float with all its digits. */
 void weft_word_to_text(const weft_mlir_type *type, uint64_t word, weft_text *text);
 
+typedef enum weft_order { WEFT_ORDER_PROGRAM, WEFT_ORDER_RANDOM } weft_order;
+
 /* ---- the structured interpreter ------------------------------------------------------------------------------- */
 
 /** Runs scf, arith, math, memref and channel ops in their order: the meaning of a structured program. The entry is a
@@ -132,22 +134,23 @@ typedef struct weft_interpreter weft_interpreter;
 weft_status weft_interpreter_new(const weft_mlir_op *entry, const char *file, weft_interpreter **interpreter,
                                  weft_diag *diag);
 void weft_interpreter_free(weft_interpreter *interpreter);
+/** The order of firing in the graphs that it launches. */
+void weft_interpreter_set_order(weft_interpreter *interpreter, weft_order order, uint64_t seed);
 /** Begins a launch: one binding an input, without the start and control tokens; a thread's grid indices come last. */
 weft_status weft_interpreter_start(weft_interpreter *interpreter, const weft_binding *inputs, uint64_t count,
                                    weft_diag *diag);
 /** Goes on, for at most `steps` instructions. */
 weft_run_state weft_interpreter_run(weft_interpreter *interpreter, uint64_t steps);
-/** Runs several started machines that share channels, in turns: DONE when all are, WAITING when those that are not all wait
- * for tokens that nobody will send. `*which` is the machine that faulted, or the first that waits. */
-weft_run_state weft_interpreters_run(weft_interpreter *const *machines, uint64_t count, uint64_t steps, uint64_t *which);
+/** Runs several started machines that share channels, in turns: DONE when all are, WAITING when those that are not all
+ * wait for tokens that nobody will send. `*which` is the machine that faulted, or the first that waits. */
+weft_run_state weft_interpreters_run(weft_interpreter *const *machines, uint64_t count, uint64_t steps,
+                                     uint64_t *which);
 const weft_report *weft_interpreter_report(const weft_interpreter *interpreter);
 /** Value result `index` after WEFT_RUN_DONE. */
 uint64_t weft_interpreter_result(const weft_interpreter *interpreter, uint64_t index);
 uint64_t weft_interpreter_result_count(const weft_interpreter *interpreter);
 
 /* ---- the token simulator -------------------------------------------------------------------------------------- */
-
-typedef enum weft_order { WEFT_ORDER_PROGRAM, WEFT_ORDER_RANDOM } weft_order;
 
 typedef struct weft_simulator_options {
   uint64_t capacity; /**< of every queue; 0: 2, the smallest at which loops run; UINT64_MAX: unbounded */

@@ -1,5 +1,6 @@
-/* Random threads with spatial regions and channels: what the thread does with its regions in place is what it does once they
- * are published as graphs, on memory and on channels, also under random orders of firing. Arguments as test_lower_random. */
+/* Random threads with spatial regions and channels: what the thread does with its regions in place is what it does once
+ * they are published as graphs, on memory and on channels, also under random orders of firing. Arguments as
+ * test_lower_random. */
 #include "df_support.h"
 #include "program_generator.h"
 
@@ -14,7 +15,7 @@ typedef struct outcome {
   char text[800];
 } outcome;
 
-static void execute(world *w, weft_mlir_op *module, uint64_t seed, outcome *o) {
+static void execute(world *w, weft_mlir_op *module, uint64_t seed, uint64_t order, outcome *o) {
   const weft_mlir_type *i32 = weft_mlir_integer(w->context, 32, WEFT_MLIR_SIGNLESS);
   weft_interpreter *machine;
   weft_binding inputs[8] = {{0}};
@@ -31,6 +32,7 @@ static void execute(world *w, weft_mlir_op *module, uint64_t seed, outcome *o) {
   inputs[6].channel = &o->in;
   inputs[7].channel = &o->out;
   assert_int_equal(weft_interpreter_new(weft_mlir_lookup(module, "entry"), "test.mlir", &machine, w->diag), WEFT_OK);
+  if (order) weft_interpreter_set_order(machine, WEFT_ORDER_RANDOM, seed * 31 + order);
   assert_int_equal(weft_interpreter_start(machine, inputs, 8, w->diag), WEFT_OK);
   o->state = weft_interpreter_run(machine, STEPS);
   const char *text = weft_interpreter_report(machine)->text;
@@ -46,7 +48,8 @@ static const char *channels_differ(const weft_channel *a, const weft_channel *b)
 }
 
 static const char *compare(const outcome *a, const outcome *b) {
-  if (a->state == WEFT_RUN_FAULT) return b->state == WEFT_RUN_FAULT ? "" : "the thread faults, the published one does not";
+  if (a->state == WEFT_RUN_FAULT)
+    return b->state == WEFT_RUN_FAULT ? "" : "the thread faults, the published one does not";
   if (a->state != WEFT_RUN_DONE) return "";
   if (b->state != WEFT_RUN_DONE) return b->text[0] ? b->text : "the published thread did not end";
   const char *difference = memories_differ(&a->memory, &b->memory, true);
@@ -55,24 +58,29 @@ static const char *compare(const outcome *a, const outcome *b) {
 }
 
 static void check_program(uint64_t seed, uint64_t *ran) {
-  program_options options = {.seed = seed, .depth = 1 + (int)(seed % 4), .statements = 10 + (int)(seed % 30), .channels = true};
+  program_options options = {
+      .seed = seed, .depth = 1 + (int)(seed % 4), .statements = 10 + (int)(seed % 30), .channels = true};
   weft_text text = {0};
   generate_program(&options, &text);
   world w = world_new();
   weft_mlir_file *file = world_must_parse(&w, text.data);
   outcome expected, got;
-  execute(&w, file->modules[0], seed, &expected);
+  execute(&w, file->modules[0], seed, 0, &expected);
   if (weft_publish(w.context, file->arena, file->modules[0], "test.mlir", w.diag) != WEFT_OK ||
       weft_mlir_verify(file->modules[0], "test.mlir", w.diag) != WEFT_OK)
     fail_msg("seed %llu: %s\n%s", (unsigned long long)seed, world_message(&w), text.data);
   *ran += expected.state == WEFT_RUN_DONE;
-  execute(&w, file->modules[0], seed, &got);
-  const char *difference = compare(&expected, &got);
-  if (*difference) fail_msg("%s\nrepeat with: test_publish_random 1 %llu\n%s", difference, (unsigned long long)seed, text.data);
+  for (uint64_t order = 0; order < 5; order++) {
+    execute(&w, file->modules[0], seed, order, &got);
+    const char *difference = compare(&expected, &got);
+    if (*difference)
+      fail_msg("order %llu: %s\nrepeat with: test_publish_random 1 %llu\n%s", (unsigned long long)order, difference,
+               (unsigned long long)seed, text.data);
+    weft_channel_free(&got.in);
+    weft_channel_free(&got.out);
+  }
   weft_channel_free(&expected.in);
   weft_channel_free(&expected.out);
-  weft_channel_free(&got.in);
-  weft_channel_free(&got.out);
   weft_mlir_file_free(file);
   weft_text_free(&text);
   world_free(&w);
