@@ -1,4 +1,4 @@
-/* Semaphores of the token run (C7): every set is ordered against every other access; an Equals wait is met by
+/* Semaphores of the token run (C12): every set is ordered against every other access; an Equals wait is met by
  * increments that must all have come, and none comes before the reset. Rendezvous are counted only: their places are
  * checked by the validator. */
 #include "certify_private.h"

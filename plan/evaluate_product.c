@@ -154,9 +154,10 @@ static bool carry_faults(const product *p) {
 
 static step_result find_sub_block(machine *m, engine *e, const weft_op *op, product *p) {
   const weft_matmul_tiles *matmul = p->matmul;
-  uint64_t sub_h = machine_variable(m, e, WEFT_VAR_SUB_H), sub_w = machine_variable(m, e, WEFT_VAR_SUB_W);
   uint64_t osh = matmul->block.osh, osw = matmul->block.osw, ibw = matmul->block.ibw;
   uint64_t subs_h = weft_max_u64(1, matmul->sub_blocks.first), subs_w = weft_max_u64(1, matmul->sub_blocks.second);
+  uint64_t sub_h = subs_h > 1 ? machine_variable(m, e, WEFT_VAR_SUB_H) : 0,
+           sub_w = subs_w > 1 ? machine_variable(m, e, WEFT_VAR_SUB_W) : 0;
   if (osh > 1u << 20 || osw > 1u << 20 || ibw > 1u << 20 || subs_h > 1u << 20 || subs_w > 1u << 20)
     return machine_fault(m, e, op, "a block of more tiles than any page has");
   if (osh * osw != p->acc->tiles)

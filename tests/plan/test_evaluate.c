@@ -2,8 +2,8 @@
 #include "support.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /** A fold of one element by the definition in docs/arithmetic.md, written out again. */

@@ -16,7 +16,8 @@ static weft_target cpu;
 static weft_diag *diag;
 
 static void ok(weft_status status) {
-  for (uint64_t i = 0; status != WEFT_OK && i < weft_diag_count(diag); i++) print_message("%s\n", weft_diag_message(diag, i)->text);
+  for (uint64_t i = 0; status != WEFT_OK && i < weft_diag_count(diag); i++)
+    print_message("%s\n", weft_diag_message(diag, i)->text);
   assert_int_equal(status, WEFT_OK);
 }
 
@@ -24,7 +25,8 @@ static weft_program *network(weft_format dtype, uint64_t batch, const char *mesh
   static const uint64_t layers[] = {130, 70, 33, 10};
   static const int64_t m[] = {17878, 16623};
   static const uint32_t s[] = {23, 22};
-  weft_mlp_options mlp = {.layers = layers, .layer_count = 4, .batch = batch, .dtype = dtype, .bias = true, .relu = true};
+  weft_mlp_options mlp = {
+      .layers = layers, .layer_count = 4, .batch = batch, .dtype = dtype, .bias = true, .relu = true};
   if (dtype == WEFT_INT8) {
     mlp.requant_m = m;
     mlp.requant_s = s;

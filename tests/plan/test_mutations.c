@@ -1,0 +1,124 @@
+/* Schedules with one op changed: refused, or still right; never certified and wrong.
+ *
+ * Usage: test_plan_mutations [CASES [SEED]]; a failure prints the seed that repeats it. */
+#include "mutate.h"
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t cases = 40, first_seed = 1;
+
+typedef struct counts {
+  uint64_t refused, harmless;
+} counts;
+
+/** Runs a certified mutant under several orders and compares with the original. */
+static bool still_right(const weft_program *mutant, const weft_array_set *in, const weft_array_set *want) {
+  for (uint64_t seed = 0; seed < 4; seed++) {
+    weft_array_set out = {0};
+    weft_diag *diag = weft_diag_new();
+    weft_status status = run_program(mutant, in, seed != 0, seed, &out, diag);
+    bool same = status == WEFT_OK && same_sets(want, &out);
+    if (status) print_error("%s\n", first_message(diag));
+    weft_diag_free(diag);
+    weft_array_set_free(&out);
+    if (!same) return false;
+  }
+  return true;
+}
+
+static void mutate_program(const char *name, const weft_program *program, counts *c) {
+  weft_array_set in = {0}, want = {0};
+  make_inputs(program, 21, &in);
+  weft_array *pos = weft_array_set_find(&in, "pos");
+  if (pos) ((int32_t *)pos->data)[0] = 70;
+  evaluate(program, &in, &want);
+  for (uint64_t i = 0; i < cases; i++) {
+    uint64_t seed = first_seed + i, random = seed * 7919;
+    char text[128] = "";
+    weft_program *mutant = copy_program(program);
+    if (mutate_schedule(mutant, &random, text, sizeof text)) {
+      weft_certificate certificate;
+      weft_diag *diag = weft_diag_new();
+      weft_status status = weft_certify(mutant, &certificate, diag);
+      if (status) {
+        assert_int_equal(status, WEFT_INVALID);
+        assert_true(strlen(first_message(diag)) > 0);
+        c->refused++;
+      } else {
+        if (!still_right(mutant, &in, &want)) {
+          print_error("%s: certified and wrong: %s; repeat with: test_plan_mutations 1 %llu\n", name, text,
+                      (unsigned long long)seed);
+          if (!getenv("KEEP_GOING")) fail();
+        }
+        c->harmless++;
+      }
+      weft_diag_free(diag);
+    }
+    weft_program_free(mutant);
+  }
+  weft_array_set_free(&in);
+  weft_array_set_free(&want);
+}
+
+static void test_scheduled(void **state) {
+  (void)state;
+  static const char *const names[] = {"allreduce-2chips",
+                                      "carry-fold",
+                                      "chain",
+                                      "elementwise-2sites",
+                                      "gather",
+                                      "gemm-1site",
+                                      "gemm-2x2-multicast",
+                                      "gemm-int64-spill",
+                                      "gemm-pack-accumulate",
+                                      "gemm-spill",
+                                      "items",
+                                      "row-multicast",
+                                      "scalar",
+                                      "sections-unrolled",
+                                      "softmax",
+                                      "state-append",
+                                      "state-scatter",
+                                      "state-two-sections",
+                                      "store-parts",
+                                      "trip-fold",
+                                      "two-sections"};
+  counts c = {0};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "scheduled-%s", names[i]);
+    weft_program *program = read_case(name);
+    mutate_program(name, program, &c);
+    weft_program_free(program);
+  }
+  print_message("mutants: %llu refused, %llu harmless\n", (unsigned long long)c.refused,
+                (unsigned long long)c.harmless);
+}
+
+static void test_planned(void **state) {
+  (void)state;
+  static const char *const names[] = {"template-gemm-ragged", "template-elementwise", "template-softmax",
+                                      "template-sections", "template-allreduce"};
+  counts c = {0};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    weft_program *program = read_case(names[i]);
+    plan_for(program, "cpu", "synthesize_handshakes");
+    mutate_program(names[i], program, &c);
+    weft_program_free(program);
+  }
+  print_message("mutants: %llu refused, %llu harmless\n", (unsigned long long)c.refused,
+                (unsigned long long)c.harmless);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) cases = strtoull(argv[1], NULL, 10);
+  if (argc > 2) first_seed = strtoull(argv[2], NULL, 10);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_scheduled),
+      cmocka_unit_test(test_planned),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
