@@ -176,8 +176,8 @@ static weft_status check_program(const weft_program *program, weft_diag *diag) {
   return status;
 }
 
-/** No byte of local memory is owned twice in a phase (C13): the validator compares places; here, that every place is large
- * enough. */
+/** No byte of local memory is owned twice in a phase (C13): the validator compares places; here, that every place is
+ * large enough. */
 static weft_status check_memory(const weft_program *program, weft_diag *diag) {
   for (uint64_t b = 0; b < program->buffer_count; b++) {
     const weft_buffer *buffer = &program->buffers[b];

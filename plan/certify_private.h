@@ -72,7 +72,7 @@ typedef struct token_engine {
   uint64_t read_count, read_capacity, write_count, write_capacity;
   uint64_t *rounds; /**< by group; NULL before the first barrier */
   bool at_barrier, queued, finished;
-  bool listed; /**< among the waiters of a semaphore or group */
+  bool listed;    /**< among the waiters of a semaphore or group */
   uint32_t phase; /**< rendezvous passed */
   uint32_t time;
   uint32_t component, index; /**< where its time stands in clocks */
