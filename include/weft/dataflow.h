@@ -197,6 +197,17 @@ weft_status weft_lower(weft_mlir_context *context, weft_arena *arena, weft_mlir_
 weft_status weft_publish(weft_mlir_context *context, weft_arena *arena, weft_mlir_op *module, const char *file,
                          weft_diag *diag);
 
+/** What holds of every lowered and published module: it verifies, no structured op and no region is left in it, and
+ * every load and store is waited for by its graph's completion. Uses the marks of ops and values. */
+weft_status weft_lowering_check(weft_mlir_op *module, const char *file, weft_diag *diag);
+/** Whether a module to be lowered lies in the domain of the postcondition of whiles (data/samples/grammars/while.spct):
+ * graphs of one scf.while each that load from one memory and store to another, all lanes used. */
+bool weft_lowering_in_while_domain(const weft_mlir_op *module);
+
+/** The path of a grammar or postcondition that comes with weft ("while.spct"): in $WEFT_GRAMMARS, the source tree or
+ * the installation; false when it is in none. */
+bool weft_shipped_grammar(const char *name, char *path, size_t size);
+
 /* ---- cases ---------------------------------------------------------------------------------------------------- */
 
 typedef enum weft_case_mode {

@@ -1,0 +1,55 @@
+/* What the commands over MLIR text share: reading modules, choosing an entry, binding its inputs, printing what came
+ * out. */
+#ifndef WEFT_TOOLS_DATAFLOW_TOOL_H
+#define WEFT_TOOLS_DATAFLOW_TOOL_H
+
+#include "options.h"
+#include "weft/dataflow.h"
+
+/** A text that was read, with the context it lives in. Starts zeroed; freed by weft_tool_module_free. */
+typedef struct weft_tool_module {
+  weft_mlir_context *context;
+  weft_mlir_file *file;
+} weft_tool_module;
+weft_status weft_tool_module_read(weft_tool_module *module, const char *path, weft_diag *diag);
+void weft_tool_module_free(weft_tool_module *module);
+/** Prints all modules of the file to `path`. */
+weft_status weft_tool_module_write(const weft_tool_module *module, const char *path, bool generic, weft_diag *diag);
+/** The entry called `name`, or, when it is NULL, the only graph, thread or function of all modules. */
+weft_status weft_tool_entry(const weft_tool_module *module, const char *name, weft_mlir_op **entry, weft_diag *diag);
+
+/** What a user says about inputs: --arg 0=5, --mem 1=FILE.h5:/x, --mem 1=[1,2,3], --mem 2=@1, --stream 0=[1,2]. */
+typedef struct weft_tool_inputs {
+  weft_option_list args, memories, streams;
+} weft_tool_inputs;
+void weft_tool_inputs_free(weft_tool_inputs *inputs);
+
+/** One binding an input of the entry's function type, with what the bindings own. Starts zeroed. */
+typedef struct weft_tool_bindings {
+  weft_arena *arena;
+  weft_binding *items;
+  uint64_t count;
+  weft_buffer *buffers; /**< of input i, when it owns one */
+  weft_channel *channels;
+  weft_channel *outputs; /**< of stream results */
+  uint64_t output_count;
+} weft_tool_bindings;
+weft_status weft_tool_bind(const weft_mlir_op *entry, const weft_tool_inputs *inputs, weft_tool_bindings *bindings,
+                           weft_diag *diag);
+void weft_tool_bindings_free(weft_tool_bindings *bindings);
+/** Prints memories and streams after a run; `output` not NULL: memories go to an HDF5 file, one dataset "memI" an
+ * input. */
+weft_status weft_tool_print_bindings(const weft_mlir_op *entry, const weft_tool_bindings *bindings, const char *output,
+                                     weft_diag *diag);
+
+/** Runs a case file and prints how it went; a failed case is WEFT_INVALID. */
+weft_status weft_tool_case(weft_tool_module *module, const char *case_path, const weft_case_options *options,
+                           weft_diag *diag);
+/** Reports how a run ended. */
+weft_status weft_tool_ended(weft_run_state state, const weft_report *report, const char *file, weft_diag *diag);
+
+/** Evaluates the shipped postcondition `name` ("while.spct") and prints the verdict; one that fails is WEFT_INVALID. */
+weft_status weft_tool_shipped_postcondition(const char *name, weft_tool_module *module, weft_mlir_op *input,
+                                            weft_mlir_op *output, weft_diag *diag);
+
+#endif
