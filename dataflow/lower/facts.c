@@ -39,7 +39,8 @@ static void number_depths(collector *c, const weft_mlir_block *block, uint32_t d
 
 /* ---- partitions ----------------------------------------------------------------------------------------------- */
 
-/* All memory inputs without evidence share the first partition; those known to be apart and each allocation have their own. */
+/* All memory inputs without evidence share the first partition; those known to be apart and each allocation have their
+ * own. */
 static void number_partitions(lowering *l, const bool *no_alias) {
   bool shared = false;
   l->partition_count = 0;
