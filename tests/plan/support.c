@@ -4,6 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+weft_diag *graph_diag;
+
+int make_graph_diag(void **state) {
+  (void)state;
+  graph_diag = weft_diag_new();
+  return graph_diag ? 0 : -1;
+}
+
+int free_graph_diag(void **state) {
+  (void)state;
+  weft_diag_free(graph_diag);
+  return 0;
+}
+
 weft_program *read_case(const char *name) {
   char path[512];
   snprintf(path, sizeof path, "%s/tests/cases/spatial/valid/%s.json", WEFT_SOURCE_DIR, name);

@@ -29,6 +29,10 @@ void evaluate(const weft_program *program, const weft_array_set *in, weft_array_
 void assert_same_sets(const weft_array_set *a, const weft_array_set *b);
 /** The first difference between two sets, or NULL. */
 bool same_sets(const weft_array_set *a, const weft_array_set *b);
+/** Where graphs made by tests report to: it outlives them. Made and freed with the group of tests. */
+extern weft_diag *graph_diag;
+int make_graph_diag(void **state);
+int free_graph_diag(void **state);
 /** The first message, or "". */
 const char *first_message(const weft_diag *diag);
 /** Element (r, c) of a dataset as a float or an integer. */

@@ -173,7 +173,7 @@ static void test_two_increments(void **state) {
 }
 
 static weft_program *k_split_program(weft_graph **machine) {
-  weft_diag *diag = weft_diag_new();
+  weft_diag *diag = graph_diag;
   uint64_t layers[] = {256, 40, 10};
   weft_mlp_options options = {.layers = layers, .layer_count = 3, .batch = 20, .dtype = WEFT_FP32, .segments = 4};
   weft_target target;
@@ -186,7 +186,6 @@ static weft_program *k_split_program(weft_graph **machine) {
   assert_int_equal(weft_partition(graph, &sharding, &target, machine, NULL, diag), WEFT_OK);
   assert_int_equal(weft_graph_lower(*machine, &program, diag), WEFT_OK);
   weft_graph_free(graph);
-  weft_diag_free(diag);
   return program;
 }
 
@@ -316,5 +315,5 @@ int main(void) {
       cmocka_unit_test(test_no_rendezvous),
       cmocka_unit_test(test_ranges),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }

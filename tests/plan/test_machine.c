@@ -16,7 +16,7 @@ typedef struct network {
 } network;
 
 static weft_graph *make_network(const network *n) {
-  weft_diag *diag = weft_diag_new();
+  weft_diag *diag = graph_diag;
   weft_mlp_options options = {.layers = n->layers,
                               .layer_count = n->count,
                               .batch = n->batch,
@@ -51,7 +51,7 @@ static void inputs_of_graph(const weft_graph *graph, uint64_t seed, weft_array_s
 }
 
 static weft_program *machine_program(const weft_graph *graph, const char *mesh, const char *split) {
-  weft_diag *diag = weft_diag_new();
+  weft_diag *diag = graph_diag;
   weft_target target;
   weft_graph *machine = NULL;
   weft_program *program = NULL;
@@ -63,7 +63,6 @@ static weft_program *machine_program(const weft_graph *graph, const char *mesh, 
   if (status) print_error("%s %s: %s\n", mesh, split, first_message(diag));
   assert_int_equal(status, WEFT_OK);
   weft_graph_free(machine);
-  weft_diag_free(diag);
   return program;
 }
 
@@ -150,5 +149,5 @@ int main(void) {
       cmocka_unit_test(test_networks),
       cmocka_unit_test(test_split_programs),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }

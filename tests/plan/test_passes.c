@@ -105,13 +105,12 @@ static void check_resume(const weft_program *template) {
 
 static weft_program *mlp_program(const uint64_t *layers, uint32_t count, uint64_t batch, weft_format dtype,
                                  weft_graph **graph) {
-  weft_diag *diag = weft_diag_new();
+  weft_diag *diag = graph_diag;
   weft_mlp_options options = {
       .layers = layers, .layer_count = count, .batch = batch, .dtype = dtype, .bias = true, .relu = true};
   weft_program *program = NULL;
   assert_int_equal(weft_graph_new_mlp(&options, "y", graph, diag), WEFT_OK);
   assert_int_equal(weft_graph_lower(*graph, &program, diag), WEFT_OK);
-  weft_diag_free(diag);
   return program;
 }
 
@@ -269,5 +268,5 @@ int main(void) {
       cmocka_unit_test(test_other_targets), cmocka_unit_test(test_refused_by_target),
       cmocka_unit_test(test_report),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }
