@@ -44,10 +44,14 @@ static weft_status add_area(weft_lift *l, uint32_t stage, uint32_t source, int64
   return WEFT_OK;
 }
 
-/** How a load's page moves down with the result, one tile row at a time. */
+/** How a load's page moves down with the result, one tile row at a time, inside its tensor. */
 static bool walks_down(const weft_geometry *g, const weft_walk *walk, const weft_tensor *tensor) {
-  return tensor->tiles.cols_t && walk->block_h == 1 && (walk->block_w <= 1 || walk->stride_w == 1) && !walk->k &&
-         !walk->sub_w && (g->sub_rows <= 1 || walk->sub_h == tensor->tiles.cols_t);
+  const weft_tile_grid tiles = tensor->tiles;
+  if (!tiles.cols_t || walk->block_h != 1 || (walk->block_w > 1 && walk->stride_w != 1) || walk->k || walk->sub_w)
+    return false;
+  const uint64_t row = walk->base / tiles.cols_t, col = walk->base % tiles.cols_t;
+  return (g->sub_rows <= 1 || walk->sub_h == tiles.cols_t) && walk->block_w && walk->block_w <= tiles.cols_t - col &&
+         row < tiles.rows_t && g->sub_rows <= tiles.rows_t - row;
 }
 
 static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0); }
@@ -58,12 +62,12 @@ static weft_status lift_leaf(weft_lift *l, uint32_t id, uint64_t index, area a) 
   const weft_geometry *g = l->geometry[id];
   const weft_stage *load = weft_lift_load(l, stage->ins[index]);
   weft_walk walk;
-  if (!load || !weft_walk_of(&load->load.pattern, &walk)) return weft_lift_refuse(l, id, "it moves what is no tensor");
+  if (!weft_walk_of(&load->load.pattern, &walk)) return WEFT_INVALID; // check_operands has refused it
   const weft_tensor *tensor = &l->program->tensors[load->load.tensor];
   const weft_elem_access *map = &stage->compute->generic.ins[index];
   const int64_t width = (int64_t)(walk.block_w * WEFT_GRAPH_TILE);
-  if (!walks_down(g, &walk, tensor) || !width || !weft_map_is(map, map->base, width, 1))
-    return weft_lift_refuse(l, load->id, "it does not walk down '%s' with the result", tensor->name);
+  if (!weft_map_is(map, map->base, width, 1))
+    return weft_lift_refuse(l, id, "operand %llu is not a shifted page", (unsigned long long)index);
   // Rows past the result's end are dead; so the last page of the unit may be cut.
   const uint64_t top = g->row_t * WEFT_GRAPH_TILE, last = top + (g->sub_rows - 1) * WEFT_GRAPH_TILE;
   a.col_end = weft_min_u64(a.col_end, g->plane.cols);
@@ -97,6 +101,24 @@ static weft_status lift_choice(weft_lift *l, uint32_t id, uint32_t index, area a
   return status == WEFT_OK ? lift_choice(l, id, node->child[node->pred.ge ? 0 : 1], above) : status;
 }
 
+/** Every operand is a page that moves down with the result. */
+static weft_status check_operands(weft_lift *l, uint32_t id) {
+  const weft_stage *stage = &l->program->stages[id];
+  const weft_geometry *g = l->geometry[id];
+  for (uint64_t i = 0; i < stage->in_count; i++) {
+    const weft_stage *load = weft_lift_load(l, stage->ins[i]);
+    weft_walk walk;
+    if (!load || !weft_walk_of(&load->load.pattern, &walk))
+      return weft_lift_refuse(l, id, "it moves what is no tensor");
+    const weft_tensor *tensor = &l->program->tensors[load->load.tensor];
+    if (!walks_down(g, &walk, tensor) || l->program->buffers[stage->ins[i]].page_tiles != walk.block_w)
+      return weft_lift_refuse(l, load->id, "it does not walk down '%s' with the result", tensor->name);
+    if (tensor->dtype != l->program->tensors[g->tensor].dtype)
+      return weft_lift_refuse(l, id, "a shifted copy that converts");
+  }
+  return WEFT_OK;
+}
+
 weft_status weft_lift_copy(weft_lift *l, uint32_t id) {
   const weft_stage *stage = &l->program->stages[id];
   const weft_geometry *g = l->geometry[id];
@@ -106,11 +128,10 @@ weft_status weft_lift_copy(weft_lift *l, uint32_t id) {
     return weft_lift_refuse(l, g->store, "it converts while it stores");
   if (!g->plane.rows_t || !g->plane.cols_t) return weft_lift_refuse(l, id, "a shifted copy of nothing");
   if (g->block_h != 1 || g->sub_cols != 1) return weft_lift_refuse(l, id, "a shifted copy in blocks");
-  for (uint64_t i = 0; i < stage->in_count; i++) {
-    const weft_stage *load = weft_lift_load(l, stage->ins[i]);
-    if (load && l->program->tensors[load->load.tensor].dtype != l->program->tensors[g->tensor].dtype)
-      return weft_lift_refuse(l, id, "a shifted copy that converts");
-  }
+  if (l->program->buffers[stage->outs[0]].page_tiles != g->block_w)
+    return weft_lift_refuse(l, id, "a page that is no row of tiles");
+  weft_status status = check_operands(l, id);
+  if (status != WEFT_OK) return status;
   const area page = {0, WEFT_GRAPH_TILE, 0, weft_page_width(g)};
   return lift_choice(l, id, (uint32_t)body->node_count - 1, page);
 }
@@ -138,8 +159,10 @@ static bool covers_source(const weft_lift *l, const weft_copy_group *group) {
 static weft_status lift_slice(weft_lift *l, const weft_copy_group *group, weft_graph_op *op) {
   uint64_t starts[1][WEFT_MAX_RANK];
   const uint32_t source = group->source;
-  if (group->row_offset < 0 || group->col_offset < 0)
-    return weft_lift_refuse(l, group->stage, "it reads before its source");
+  const weft_elem_shape whole = l->program->tensors[source].elems;
+  if (group->row_offset < 0 || group->col_offset < 0 || group->row_end + (uint64_t)group->row_offset > whole.rows ||
+      group->col_end + (uint64_t)group->col_offset > whole.cols)
+    return weft_lift_refuse(l, group->stage, "it reads outside '%s'", l->program->tensors[source].name);
   unfold(&l->graph->values[source], (uint64_t)group->row_offset, (uint64_t)group->col_offset, starts[0]);
   op->kind = WEFT_GRAPH_SLICE;
   op->ins = &source;

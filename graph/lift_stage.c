@@ -11,6 +11,13 @@ typedef struct source {
   const weft_tensor *tensor;
 } source;
 
+static weft_status check_page(weft_lift *l, uint32_t stage, uint32_t buffer, uint64_t tiles) {
+  const weft_buffer *b = &l->program->buffers[buffer];
+  if (b->page_tiles == tiles) return WEFT_OK;
+  return weft_lift_refuse(l, stage, "a page of buffer '%s' has %llu tiles, expected %llu", b->name,
+                          (unsigned long long)b->page_tiles, (unsigned long long)tiles);
+}
+
 static weft_status find_source(weft_lift *l, uint32_t stage, uint32_t buffer, source *s) {
   const weft_program *program = l->program;
   *s = (source){.load = weft_lift_load(l, buffer), .value = l->value_of_buffer[buffer]};
@@ -29,14 +36,9 @@ static weft_status find_source(weft_lift *l, uint32_t stage, uint32_t buffer, so
     return weft_lift_refuse(l, s->load->id, "its address depends on more than sub-block and K block");
   if (program->buffers[buffer].dtype != s->tensor->dtype)
     return weft_lift_refuse(l, s->load->id, "it converts while it loads");
-  return WEFT_OK;
-}
-
-static weft_status check_page(weft_lift *l, uint32_t stage, uint32_t buffer, uint64_t tiles) {
-  const weft_buffer *b = &l->program->buffers[buffer];
-  if (b->page_tiles == tiles) return WEFT_OK;
-  return weft_lift_refuse(l, stage, "a page of buffer '%s' has %llu tiles, expected %llu", b->name,
-                          (unsigned long long)b->page_tiles, (unsigned long long)tiles);
+  uint64_t tiles;
+  if (weft_mul_overflow(s->walk.block_h, s->walk.block_w, &tiles)) tiles = UINT64_MAX;
+  return check_page(l, s->load->id, buffer, tiles);
 }
 
 /** The value that the stage's result is: the stored tensor's, or one that stays in a buffer. */
@@ -86,7 +88,7 @@ static weft_status check_identity(weft_lift *l, uint32_t stage, const source *s)
   const weft_geometry *g = l->geometry[stage];
   if (!s->load) return WEFT_OK;
   if (s->tensor->elems.rows == g->plane.rows && s->tensor->elems.cols == g->plane.cols && weft_walks_like(g, &s->walk))
-    return check_page(l, stage, s->load->outs[0], g->block_h * g->block_w);
+    return WEFT_OK;
   return weft_lift_refuse(l, s->load->id, "it does not walk '%s' as '%s' is stored", s->tensor->name,
                           l->program->tensors[g->tensor].name);
 }
@@ -275,7 +277,7 @@ static weft_status lift_generic(weft_lift *l, uint32_t id) {
     return weft_lift_refuse(l, id, "an operand is read neither whole nor as a row, a column or one element");
   if (is_copy_head(l, stage, &sources[0])) {
     l->value_of_buffer[stage->outs[0]] = ins[0];
-    return WEFT_OK;
+    return check_page(l, id, stage->outs[0], g->block_h * g->block_w);
   }
   status = check_selections(l, id, &generic->body);
   if (status != WEFT_OK) return status;
