@@ -245,6 +245,152 @@ static void test_scatter(void **state) {
   weft_program_free(program);
 }
 
+/* ---- folds by segments ---- */
+
+static void set_segments(const weft_op *ops, uint64_t count, uint32_t segments) {
+  for (uint64_t i = 0; i < count; i++) {
+    if (ops[i].kind == WEFT_OP_LOOP) set_segments(ops[i].loop.body, ops[i].loop.body_count, segments);
+    if (ops[i].kind == WEFT_OP_COMPUTE && ops[i].compute.op->kind == WEFT_COMPUTE_MATMUL_TILES)
+      ((weft_compute_op *)ops[i].compute.op)->matmul.segments = segments;
+  }
+}
+
+/** A product of the case, its K cut into `segments`; spill pages grow to hold the levels of the fold. */
+static void check_segments(const char *name, uint32_t segments, uint64_t levels) {
+  weft_program *program = read_case(name);
+  for (uint64_t s = 0; s < program->stage_count; s++)
+    if (program->stages[s].kind == WEFT_STAGE_COMPUTE)
+      ((weft_compute_op *)program->stages[s].compute)->matmul.segments = segments;
+  for (uint64_t p = 0; p < program->schedule->program_count; p++)
+    set_segments(program->schedule->programs[p].ops, program->schedule->programs[p].op_count, segments);
+  for (uint64_t b = 0; b < program->buffer_count; b++)
+    if (program->buffers[b].kind == WEFT_BUFFER_INTERM) {
+      program->buffers[b].page_tiles *= levels;
+      ((weft_buffer_at *)program->memory->buffer_at)[b].offset_bytes = 1 << 20;
+      ((weft_buffer_at *)program->memory->buffer_at)[b].bytes *= (uint32_t)levels;
+    }
+  weft_array_set in = {0}, out = {0};
+  make_inputs(program, 13, &in);
+  evaluate(program, &in, &out);
+  weft_certificate certificate;
+  assert_int_equal(weft_certify(program, &certificate, NULL), WEFT_OK);
+  const weft_array *a = weft_array_set_find(&in, "A"), *b = weft_array_set_find(&in, "B");
+  uint64_t m = a->extents[0], k = a->extents[1], n = b->extents[1];
+  for (uint64_t r = 0; r < m; r++)
+    for (uint64_t c = 0; c < n; c++)
+      assert_true(weft_dot_f32((float *)a->data + r * k, 1, (float *)b->data + c, n, k, segments) ==
+                  real_at(&out, "C", r, c));
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+  weft_program_free(program);
+}
+
+static void test_segments(void **state) {
+  (void)state;
+  for (uint32_t segments = 1; segments <= 6; segments++) {
+    check_segments("scheduled-gemm-1site", segments, 1);
+    check_segments("scheduled-gemm-spill", segments, 4);
+  }
+}
+
+/* ---- states ---- */
+
+/** z = x * 2.5 + z over three steps. */
+static void test_steps_chain_states(void **state) {
+  (void)state;
+  weft_program *program = read_case("template-elementwise");
+  program->tensors[1].role = WEFT_ROLE_STATE;
+  program->tensors[2].role = WEFT_ROLE_INPUT;
+  program->stages[3].store.tensor = 1;
+  plan_for(program, "cpu", NULL);
+  weft_array_set in = {0}, out = {0};
+  make_inputs(program, 17, &in);
+  for (int random = 0; random < 2; random++) {
+    weft_evaluate_options options = {.random = random == 1, .seed = 4, .steps = 3};
+    assert_int_equal(weft_evaluate(program, &options, &in, &out, NULL), WEFT_OK);
+    for (uint64_t r = 0; r < 64; r++)
+      for (uint64_t c = 0; c < 96; c++) {
+        float z = real_at(&in, "z", r, c), scaled = real_at(&in, "x", r, c) * 2.5f;
+        for (int step = 0; step < 3; step++) z = scaled + z;
+        assert_true(z == real_at(&out, "z", r, c));
+      }
+    weft_array_set_free(&out);
+  }
+  weft_array_set_free(&in);
+  weft_program_free(program);
+}
+
+/* ---- faults ---- */
+
+static void assert_fault(const weft_program *program, const char *message) {
+  weft_array_set in = {0}, out = {0};
+  make_inputs(program, 1, &in);
+  weft_diag *diag = weft_diag_new();
+  assert_int_equal(run_program(program, &in, false, 0, &out, diag), WEFT_INVALID);
+  assert_holds(first_message(diag), message);
+  assert_int_equal(out.count, 0);
+  weft_diag_free(diag);
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+}
+
+/** Swaps op `at` of an engine's first loop with the one after it. */
+static void swap_in_loop(weft_program *program, uint64_t engine, uint64_t at) {
+  const weft_engine_program *e = &program->schedule->programs[engine];
+  uint64_t i = 0;
+  while (e->ops[i].kind != WEFT_OP_LOOP) i++;
+  weft_op *body = (weft_op *)e->ops[i].loop.body, op = body[at];
+  body[at] = body[at + 1];
+  body[at + 1] = op;
+}
+
+static void test_faults(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t engine, at;
+    const char *message;
+  } swaps[] = {
+      {0, 0, "site (0, 0) Movement 0, ReadTiles of stage `load_a@0,0`: fills buffer `a@0,0`, of which no free page"},
+      {0, 2, "Movement 0, Push of stage `load_a@0,0`: pushes a page of `a@0,0` whose read has not passed a barrier"},
+      {1, 1, "Compute, Compute of stage `matmul@0,0`: uses a page of buffer `b@0,0` that it has not waited for"},
+      {1, 2, "Compute, Compute of stage `matmul@0,0`: uses a page of buffer `a@0,0` that it has not waited for"},
+  };
+  for (size_t i = 0; i < sizeof swaps / sizeof *swaps; i++) {
+    weft_program *program = read_case("scheduled-gemm-1site");
+    swap_in_loop(program, swaps[i].engine, swaps[i].at);
+    assert_fault(program, swaps[i].message);
+    weft_program_free(program);
+  }
+  weft_program *program = read_case("scheduled-gemm-1site");
+  weft_op *loop = (weft_op *)program->schedule->programs[0].ops;
+  ((weft_op *)loop->loop.body)[1].tiles.at.base = 5;
+  assert_fault(program, "a block of 2 x 1 tiles at tile 5 leaves tensor `A`, which has 8");
+  weft_program_free(program);
+  program = read_case("scheduled-elementwise-2sites");
+  weft_op *write = (weft_op *)program->schedule->programs[5].ops[0].loop.body + 1;
+  write->tiles.at.base = 3;
+  assert_fault(program, "a second time");
+  weft_program_free(program);
+  program = read_case("scheduled-chain");
+  assert_int_equal(program->tensors[0].role, WEFT_ROLE_INPUT);
+  program->tensors[0].init.kind = WEFT_INIT_EXTERNAL;
+  weft_array_set in = {0}, out = {0};
+  weft_diag *diag = weft_diag_new();
+  assert_int_equal(run_program(program, &in, false, 0, &out, diag), WEFT_INVALID);
+  assert_holds(first_message(diag), "is missing");
+  weft_diag_free(diag);
+  weft_program_free(program);
+}
+
+/** Positions outside the stored tensor may hold anything; a value that does not fit inside it is a fault with its
+ * stage. */
+static void test_integer_that_does_not_fit(void **state) {
+  (void)state;
+  weft_program *program = read_case("scheduled-int8-epilogue");
+  assert_fault(program, "Movement 1, WriteTiles of stage `store_y`: a packed value, ");
+  weft_program_free(program);
+}
+
 /** Every scheduled case runs to its end, with the same bits under random interleavings. */
 static void test_interleavings(void **state) {
   (void)state;
@@ -301,12 +447,21 @@ static void test_interleavings(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gemm),          cmocka_unit_test(test_int8_epilogue),
-      cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_softmax),
-      cmocka_unit_test(test_scalar),        cmocka_unit_test(test_items),
-      cmocka_unit_test(test_folds),         cmocka_unit_test(test_trip_is_refused_out_of_range),
-      cmocka_unit_test(test_gather),        cmocka_unit_test(test_scatter),
+      cmocka_unit_test(test_gemm),
+      cmocka_unit_test(test_int8_epilogue),
+      cmocka_unit_test(test_elementwise),
+      cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_scalar),
+      cmocka_unit_test(test_items),
+      cmocka_unit_test(test_folds),
+      cmocka_unit_test(test_trip_is_refused_out_of_range),
+      cmocka_unit_test(test_gather),
+      cmocka_unit_test(test_scatter),
       cmocka_unit_test(test_interleavings),
+      cmocka_unit_test(test_segments),
+      cmocka_unit_test(test_steps_chain_states),
+      cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_integer_that_does_not_fit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
