@@ -62,8 +62,8 @@ const weft_mlir_affine *mlir_affine(weft_mlir_context *context, weft_mlir_affine
   if (constant_right && kind == WEFT_MLIR_AFFINE_ADD && right->value == 0) return left;
   if (constant_right && right->value == 1 && kind != WEFT_MLIR_AFFINE_ADD && kind != WEFT_MLIR_AFFINE_MOD) return left;
   if (constant_right && kind == WEFT_MLIR_AFFINE_MUL && right->value == 0) return right;
-  /* (x + 1) + 2 is x + 3. */
-  if (constant_right && kind == WEFT_MLIR_AFFINE_ADD && left->kind == kind &&
+  /* (x + 1) + 2 is x + 3, (x * 2) * 3 is x * 6. */
+  if (constant_right && (kind == WEFT_MLIR_AFFINE_ADD || kind == WEFT_MLIR_AFFINE_MUL) && left->kind == kind &&
       left->right->kind == WEFT_MLIR_AFFINE_CONSTANT && apply(kind, left->right->value, right->value, &folded))
     return mlir_affine(context, kind, 0, left->left,
                        mlir_affine(context, WEFT_MLIR_AFFINE_CONSTANT, folded, NULL, NULL));

@@ -328,6 +328,8 @@ bool parser_forwards_settled(weft_mlir_parser *parser, uint64_t before);
 bool parser_keep_slots(weft_mlir_parser *parser, weft_mlir_op *op);
 
 bool parser_op(weft_mlir_parser *parser, weft_mlir_block *block);
+/* Whether every block mentioned in the region being read was defined. */
+bool parser_blocks_defined(weft_mlir_parser *parser);
 bool parser_push_operand(weft_mlir_parser *parser, weft_mlir_state *state, weft_mlir_value *value);
 bool parser_push_type(weft_mlir_parser *parser, weft_mlir_state *state, const weft_mlir_type *type);
 bool parser_generic(weft_mlir_parser *parser, weft_mlir_state *state);

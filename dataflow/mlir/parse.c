@@ -252,7 +252,8 @@ static bool parse_top(weft_mlir_parser *p, weft_mlir_op **module) {
       ok = parser_op(p, block);
     if (!ok) return false;
   }
-  if (!parser_forwards_settled(p, 0)) return false;
+  if (!parser_forwards_settled(p, 0) || !parser_blocks_defined(p)) return false;
+  p->blocks = NULL;
   parser_scope_end(p, undos);
   bool one = block->first && block->first == block->last && strcmp(block->first->name->text, "builtin.module") == 0;
   *module = holder;

@@ -174,7 +174,7 @@ static bool block_label(weft_mlir_parser *p, weft_mlir_region *region, weft_mlir
   return set_arguments(p, *block, arguments, (uint32_t)count) && parser_need(p, ':', "after the block's name");
 }
 
-static bool blocks_defined(weft_mlir_parser *p) {
+bool parser_blocks_defined(weft_mlir_parser *p) {
   const block_name *first = NULL;
   for (const block_name *b = p->blocks; b; b = b->next)
     if (!b->defined && (!first || b->start < first->start)) first = b;
@@ -197,7 +197,7 @@ static bool region_body(weft_mlir_parser *p, weft_mlir_region *region, const wef
     if (p->token.kind == TOKEN_CARET ? !block_label(p, region, &block) : !parser_op(p, block)) return false;
   }
   parser_advance(p);
-  return blocks_defined(p);
+  return parser_blocks_defined(p);
 }
 
 /* The current token is the {. Isolation hides what is visible outside; names of blocks are the region's own. */

@@ -182,6 +182,7 @@ static const weft_mlir_type *simple_type(weft_mlir_parser *p) {
 
 static bool dialect_type(weft_mlir_parser *p, const weft_mlir_type **type) {
   const char *name = p->token.start + 1;
+  uint32_t line = p->token.line;
   size_t length = p->token.length - 1;
   alias *a = memchr(name, '.', length) ? NULL : parser_alias(p, name - 1, length + 1);
   if (a) {
@@ -210,7 +211,7 @@ static bool dialect_type(weft_mlir_parser *p, const weft_mlir_type **type) {
     shape.parameters = parameters;
   }
   if (spec && spec->parameters != UINT32_MAX && spec->parameters != shape.parameter_count)
-    return weft_mlir_fail(p, "!%s takes %u parameters", shape.name, spec->parameters);
+    return parser_fail_at(p, line, name - 1, "!%s takes %u parameters", shape.name, spec->parameters);
   *type = weft_mlir_type_get(p->context, &shape);
   return *type || parser_memory(p);
 }

@@ -216,37 +216,38 @@ static const char *operator_text(weft_mlir_affine_kind kind) {
   return " + ";
 }
 
-static void put_affine(weft_mlir_printer *p, const weft_mlir_affine *e, bool inside) {
-  switch (e->kind) {
-  case WEFT_MLIR_AFFINE_CONSTANT: printer_i64(p, e->value); return;
-  case WEFT_MLIR_AFFINE_DIM:
-  case WEFT_MLIR_AFFINE_SYMBOL:
-    printer_char(p, e->kind == WEFT_MLIR_AFFINE_DIM ? 'd' : 's');
+static bool is_sum(const weft_mlir_affine *e) { return e->kind == WEFT_MLIR_AFFINE_ADD; }
+static bool is_binary(const weft_mlir_affine *e) { return e->left != NULL; }
+
+/* x + -3 and x + y * -1 are written as differences. */
+static bool is_difference(const weft_mlir_affine *e) {
+  const weft_mlir_affine *right = e->right;
+  if (right->kind == WEFT_MLIR_AFFINE_CONSTANT) return right->value < 0 && right->value > INT64_MIN;
+  return right->kind == WEFT_MLIR_AFFINE_MUL && right->right->kind == WEFT_MLIR_AFFINE_CONSTANT && right->right->value == -1;
+}
+
+static void put_affine(weft_mlir_printer *p, const weft_mlir_affine *e, bool parentheses) {
+  if (!is_binary(e)) {
+    if (e->kind != WEFT_MLIR_AFFINE_CONSTANT) printer_char(p, e->kind == WEFT_MLIR_AFFINE_DIM ? 'd' : 's');
     printer_i64(p, e->value);
     return;
-  case WEFT_MLIR_AFFINE_ADD:
-  case WEFT_MLIR_AFFINE_MUL:
-  case WEFT_MLIR_AFFINE_MOD:
-  case WEFT_MLIR_AFFINE_FLOORDIV:
-  case WEFT_MLIR_AFFINE_CEILDIV: break;
   }
-  if (inside) printer_char(p, '(');
-  const weft_mlir_affine *right = e->right;
-  bool minus = e->kind == WEFT_MLIR_AFFINE_ADD &&
-               ((right->kind == WEFT_MLIR_AFFINE_CONSTANT && right->value < 0 && right->value > INT64_MIN) ||
-                (right->kind == WEFT_MLIR_AFFINE_MUL && right->right->kind == WEFT_MLIR_AFFINE_CONSTANT &&
-                 right->right->value == -1));
-  put_affine(p, e->left, e->left->kind != WEFT_MLIR_AFFINE_ADD || e->kind != WEFT_MLIR_AFFINE_ADD);
-  if (!minus) {
+  if (parentheses) printer_char(p, '(');
+  put_affine(p, e->left, !is_sum(e) && is_sum(e->left));
+  if (!is_sum(e)) {
     weft_mlir_put(p, operator_text(e->kind));
-    put_affine(p, right, true);
-    return;
+    put_affine(p, e->right, is_binary(e->right));
+  } else if (!is_difference(e)) {
+    weft_mlir_put(p, " + ");
+    put_affine(p, e->right, is_sum(e->right));
+  } else if (e->right->kind == WEFT_MLIR_AFFINE_CONSTANT) {
+    weft_mlir_put(p, " - ");
+    printer_i64(p, -e->right->value);
+  } else {
+    weft_mlir_put(p, " - ");
+    put_affine(p, e->right->left, is_sum(e->right->left));
   }
-  weft_mlir_put(p, " - ");
-  if (right->kind == WEFT_MLIR_AFFINE_CONSTANT)
-    printer_i64(p, -right->value);
-  else
-    put_affine(p, right->left, true);
+  if (parentheses) printer_char(p, ')');
 }
 
 static void put_names(weft_mlir_printer *p, char letter, uint32_t count) {

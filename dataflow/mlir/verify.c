@@ -9,7 +9,6 @@ typedef struct verifier {
   const char *file;
   weft_diag *diag;
   bool failed;
-  uint32_t order; /* numbers ops as they are met: a value is visible when its op's number is smaller */
 } verifier;
 
 static WEFT_PRINTF(4, 5) void complain(verifier *v, const weft_mlir_op *op, const char *hint, const char *format, ...) {
@@ -27,6 +26,7 @@ static bool trait(const weft_mlir_op *op, uint32_t which) { return op->name->spe
 /* Ops whose regions may use a value above its definition: those that say so and those nobody registered. */
 static bool graph_like(const weft_mlir_op *op) { return !op->name->spec || trait(op, WEFT_MLIR_GRAPH); }
 
+/* Marks number the ops of a block in order. */
 /* Whether `value` may be used by `op`: defined in a block that holds `op` at some depth, before it unless that region's
  * order means nothing, with no isolated region between. Regions of several blocks are taken to be in order of
  * dominance. */
@@ -74,7 +74,6 @@ static void check_segments(verifier *v, const weft_mlir_op *op, const char *name
 static void check_region(verifier *v, const weft_mlir_op *op, const weft_mlir_region *region);
 
 static void check_op(verifier *v, weft_mlir_op *op) {
-  op->mark = v->order++;
   for (uint32_t i = 0; i < op->operand_count; i++) check_operand(v, op, i);
   if (op->successor_count && op->next) complain(v, op, NULL, "an op with successors must end its block");
   if (trait(op, WEFT_MLIR_TERMINATOR) && op->next)
@@ -113,6 +112,8 @@ static void check_symbols(verifier *v, const weft_mlir_block *block) {
 
 static void check_region(verifier *v, const weft_mlir_op *op, const weft_mlir_region *region) {
   for (weft_mlir_block *b = region->first; b; b = b->next) {
+    uint32_t order = 0;
+    for (weft_mlir_op *inner = b->first; inner; inner = inner->next) inner->mark = order++;
     for (weft_mlir_op *inner = b->first; inner; inner = inner->next) check_op(v, inner);
     if (trait(op, WEFT_MLIR_IMPLICIT_END) && !(b->last && trait(b->last, WEFT_MLIR_TERMINATOR)))
       complain(v, op, NULL, "a block has no terminator; %s is expected", op->name->spec->implicit);

@@ -1,6 +1,5 @@
 /* Case files: inputs and expected outputs of an entry, in JSON. */
-#include "compute.h"
-#include "weft/json.h"
+#include "case_private.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,37 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything of one case file. Names are those of the JSON. */
-typedef struct named_buffer {
-  const char *name;
-  weft_buffer buffer;
-} named_buffer;
-
-typedef struct named_channel {
-  const char *name;
-  weft_channel channel;
-} named_channel;
-
-typedef struct case_run {
-  weft_mlir_context *context;
-  weft_arena *arena;
-  const weft_case_options *options;
-  weft_case_result *result;
-  weft_diag *diag;
-  const weft_mlir_op *entry;
-  const char *file;
-  weft_interpreter *interpreter;
-  weft_simulator *simulator;
-  named_buffer *buffers;
-  uint64_t buffer_count;
-  named_channel *channels;
-  uint64_t channel_count;
-  weft_channel *outputs; /* of stream results */
-  uint32_t output_count;
-} case_run;
-
-static weft_status difference(case_run *r, const weft_json *at, const char *format, ...) WEFT_PRINTF(3, 4);
-static weft_status difference(case_run *r, const weft_json *at, const char *format, ...) {
+weft_status case_difference(case_run *r, const weft_json *at, const char *format, ...) {
   char text[512];
   va_list arguments;
   va_start(arguments, format);
@@ -50,7 +19,7 @@ static weft_status difference(case_run *r, const weft_json *at, const char *form
   return WEFT_OK;
 }
 
-static weft_status wrong(case_run *r, const weft_json *at, const char *text) {
+weft_status case_wrong(case_run *r, const weft_json *at, const char *text) {
   return weft_error_at(r->diag, WEFT_INVALID, at->place, NULL, "%s", text);
 }
 
@@ -71,7 +40,7 @@ static weft_status element_of(case_run *r, const weft_json *object, const weft_m
   if (status != WEFT_OK) return status;
   scalar ignored;
   *element = weft_mlir_type_from_text(r->context, text);
-  return *element && scalar_of(*element, &ignored) ? WEFT_OK : wrong(r, object, "the type is none of a token");
+  return *element && scalar_of(*element, &ignored) ? WEFT_OK : case_wrong(r, object, "the type is none of a token");
 }
 
 static weft_status make_buffers(case_run *r, const weft_json *run) {
@@ -85,13 +54,13 @@ static weft_status make_buffers(case_run *r, const weft_json *run) {
     r->buffers[i].name = buffer->name = item->key;
     weft_status status = element_of(r, item, &buffer->element);
     if (status != WEFT_OK) return status;
-    if (!init || init->type != WEFT_JSON_ARRAY) return wrong(r, item, "the array \"init\" is missing");
+    if (!init || init->type != WEFT_JSON_ARRAY) return case_wrong(r, item, "the array \"init\" is missing");
     buffer->count = init->count;
     buffer->words = WEFT_NEW_ARRAY(r->arena, uint64_t, init->count);
     if (!buffer->words) return weft_error_memory(r->diag);
     for (uint64_t k = 0; k < init->count; k++)
       if (!word_of(&init->items[k], buffer->element, &buffer->words[k]))
-        return wrong(r, &init->items[k], "this is no value of the buffer's type");
+        return case_wrong(r, &init->items[k], "this is no value of the buffer's type");
   }
   return WEFT_OK;
 }
@@ -110,7 +79,7 @@ static weft_status make_channels(case_run *r, const weft_json *run) {
     for (uint64_t k = 0; init && k < init->count; k++) {
       uint64_t word;
       if (!word_of(&init->items[k], channel->element, &word))
-        return wrong(r, &init->items[k], "this is no value of the stream's type");
+        return case_wrong(r, &init->items[k], "this is no value of the stream's type");
       if (!weft_channel_push(channel, word)) return weft_error_memory(r->diag);
     }
   }
@@ -123,41 +92,43 @@ static weft_buffer *find_buffer(const case_run *r, const char *name) {
   return NULL;
 }
 
-static weft_channel *find_channel(const case_run *r, const char *name) {
+weft_channel *case_channel(const case_run *r, const char *name) {
   for (uint64_t i = 0; i < r->channel_count; i++)
     if (strcmp(r->channels[i].name, name) == 0) return &r->channels[i].channel;
   return NULL;
 }
 
+uint64_t case_steps(const case_run *r) { return r->options->steps ? r->options->steps : UINT64_C(1) << 32; }
+
 /* ---- launches ------------------------------------------------------------------------------------------------- */
 
-static weft_status bind(case_run *r, const weft_json *args, weft_binding *inputs) {
-  const weft_mlir_type *type = weft_mlir_function_type(r->entry);
+weft_status case_bind(case_run *r, const weft_mlir_op *entry, const weft_json *args, weft_binding *inputs) {
+  const weft_mlir_type *type = weft_mlir_function_type(entry);
   if (args->type != WEFT_JSON_ARRAY || args->count != type->input_count)
-    return wrong(r, args, "args does not have one item an input");
+    return case_wrong(r, args, "args does not have one item an input");
   for (uint64_t i = 0; i < args->count; i++) {
     const weft_json *arg = &args->items[i];
     bool text = arg->type == WEFT_JSON_STRING;
     /* A function's inputs may have been put in another order. */
-    const weft_mlir_attribute *order = weft_mlir_attribute_of(r->entry, "weft.input_order");
+    const weft_mlir_attribute *order = weft_mlir_attribute_of(entry, "weft.input_order");
     weft_binding *input = &inputs[order ? (uint64_t)weft_mlir_dense_integer(order, i) : i];
     const weft_mlir_type *wanted = type->inputs[input - inputs];
     *input = (weft_binding){.word = 0};
     if (text && *arg->text == '@')
       input->buffer = find_buffer(r, arg->text + 1);
     else if (text && *arg->text == '~')
-      input->channel = find_channel(r, arg->text + 1);
+      input->channel = case_channel(r, arg->text + 1);
     else if (!word_of(arg, wanted, &input->word))
-      return wrong(r, arg, "this is no value of the input's type");
+      return case_wrong(r, arg, "this is no value of the input's type");
     if (text && (*arg->text == '@' || *arg->text == '~') && !input->buffer && !input->channel)
-      return wrong(r, arg, "no buffer or stream is called so");
+      return case_wrong(r, arg, "no buffer or stream is called so");
   }
   return WEFT_OK;
 }
 
 static weft_status execute(case_run *r, const weft_json *launch, const weft_binding *inputs, uint64_t count,
                            weft_run_state *state) {
-  uint64_t steps = r->options->steps ? r->options->steps : UINT64_C(1) << 32;
+  uint64_t steps = case_steps(r);
   weft_channel **outputs = WEFT_NEW_ARRAY(r->arena, weft_channel *, r->output_count);
   if (!outputs) return weft_error_memory(r->diag);
   for (uint32_t i = 0; i < r->output_count; i++) outputs[i] = &r->outputs[i];
@@ -171,33 +142,33 @@ static weft_status execute(case_run *r, const weft_json *launch, const weft_bind
   r->result->steps += report->steps;
   if (*state == WEFT_RUN_FAILED) return weft_error_memory(r->diag);
   if (*state == WEFT_RUN_LIMIT)
-    return difference(r, launch, "it did not end within %llu steps", (unsigned long long)steps);
+    return case_difference(r, launch, "it did not end within %llu steps", (unsigned long long)steps);
   const weft_json *complete = weft_json_get(launch, "complete");
   bool wanted = !complete || complete->boolean;
   if (*state == WEFT_RUN_FAULT || (wanted && *state != WEFT_RUN_DONE))
-    return difference(r, launch, "%s", report->text ? report->text : "it did not complete");
+    return case_difference(r, launch, "%s", report->text ? report->text : "it did not complete");
   if (!wanted && r->simulator && weft_simulator_complete(r->simulator))
-    return difference(r, launch, "it completed, which was not expected");
+    return case_difference(r, launch, "it completed, which was not expected");
   return WEFT_OK;
 }
 
 /* ---- comparing ------------------------------------------------------------------------------------------------ */
 
-static weft_status compare_words(case_run *r, const weft_json *expected, const char *what, const weft_mlir_type *type,
-                                 const uint64_t *words, uint64_t count) {
+weft_status case_compare_words(case_run *r, const weft_json *expected, const char *what, const weft_mlir_type *type,
+                               const uint64_t *words, uint64_t count) {
   if (expected->type != WEFT_JSON_ARRAY || expected->count != count)
-    return difference(r, expected, "%s has %llu values, expected %llu", what, (unsigned long long)count,
-                      (unsigned long long)expected->count);
+    return case_difference(r, expected, "%s has %llu values, expected %llu", what, (unsigned long long)count,
+                           (unsigned long long)expected->count);
   for (uint64_t i = 0; i < count; i++) {
     uint64_t word;
     if (!word_of(&expected->items[i], type, &word))
-      return wrong(r, &expected->items[i], "this is no value of the type");
+      return case_wrong(r, &expected->items[i], "this is no value of the type");
     if (word == words[i]) continue;
     weft_text is = {0}, wanted = {0};
     weft_word_to_text(type, words[i], &is);
     weft_word_to_text(type, word, &wanted);
-    difference(r, &expected->items[i], "%s[%llu] is %s, expected %s", what, (unsigned long long)i, is.data,
-               wanted.data);
+    case_difference(r, &expected->items[i], "%s[%llu] is %s, expected %s", what, (unsigned long long)i, is.data,
+                    wanted.data);
     weft_text_free(&is);
     weft_text_free(&wanted);
     return WEFT_OK;
@@ -209,8 +180,9 @@ static weft_status compare_buffers(case_run *r, const weft_json *launch) {
   const weft_json *list = weft_json_get(launch, "expect");
   for (uint64_t i = 0; list && i < list->count; i++) {
     const weft_buffer *buffer = find_buffer(r, list->items[i].key);
-    if (!buffer) return wrong(r, &list->items[i], "no buffer is called so");
-    weft_status status = compare_words(r, &list->items[i], buffer->name, buffer->element, buffer->words, buffer->count);
+    if (!buffer) return case_wrong(r, &list->items[i], "no buffer is called so");
+    weft_status status =
+        case_compare_words(r, &list->items[i], buffer->name, buffer->element, buffer->words, buffer->count);
     if (status != WEFT_OK) return status;
   }
   return WEFT_OK;
@@ -222,11 +194,11 @@ static weft_status compare_counts(case_run *r, const weft_json *launch, const ch
     const weft_buffer *buffer = find_buffer(r, list->items[i].key);
     uint64_t wanted;
     if (!buffer || !weft_json_u64(&list->items[i], &wanted))
-      return wrong(r, &list->items[i], "a buffer and a count are expected");
+      return case_wrong(r, &list->items[i], "a buffer and a count are expected");
     uint64_t is = loads ? buffer->loads : buffer->stores;
     if (is != wanted)
-      difference(r, &list->items[i], "%s has %llu %s, expected %llu", buffer->name, (unsigned long long)is, key,
-                 (unsigned long long)wanted);
+      case_difference(r, &list->items[i], "%s has %llu %s, expected %llu", buffer->name, (unsigned long long)is, key,
+                      (unsigned long long)wanted);
   }
   return WEFT_OK;
 }
@@ -239,14 +211,14 @@ static weft_status compare_returns(case_run *r, const weft_json *launch) {
     bool came = r->simulator ? weft_simulator_result(r->simulator, i, &word)
                              : i < weft_interpreter_result_count(r->interpreter);
     if (!came || i >= type->result_count)
-      return difference(r, &list->items[i], "result %llu did not come", (unsigned long long)i);
+      return case_difference(r, &list->items[i], "result %llu did not come", (unsigned long long)i);
     if (!r->simulator) word = weft_interpreter_result(r->interpreter, i);
     uint64_t wanted;
     if (!word_of(&list->items[i], type->results[i], &wanted))
-      return wrong(r, &list->items[i], "this is no value of the result's type");
+      return case_wrong(r, &list->items[i], "this is no value of the result's type");
     if (word != wanted)
-      difference(r, &list->items[i], "result %llu is %lld, expected %lld", (unsigned long long)i, (long long)word,
-                 (long long)wanted);
+      case_difference(r, &list->items[i], "result %llu is %lld, expected %lld", (unsigned long long)i, (long long)word,
+                      (long long)wanted);
   }
   return WEFT_OK;
 }
@@ -256,8 +228,8 @@ static weft_status compare_streams(case_run *r, const weft_json *launch, const w
   weft_status status = WEFT_OK;
   for (uint64_t i = 0; status == WEFT_OK && list && i < list->count && i < r->output_count; i++) {
     weft_channel *channel = &r->outputs[i];
-    status = compare_words(r, &list->items[i], channel->name, channel->element, channel->words + channel->begin,
-                           weft_channel_waiting(channel));
+    status = case_compare_words(r, &list->items[i], channel->name, channel->element, channel->words + channel->begin,
+                                weft_channel_waiting(channel));
     channel->begin = channel->end;
   }
   for (uint64_t i = 0; status == WEFT_OK && left && i < args->count; i++) {
@@ -265,22 +237,38 @@ static weft_status compare_streams(case_run *r, const weft_json *launch, const w
     const weft_json *item = weft_json_get(left, args->items[i].text + 1);
     uint64_t wanted, is = r->simulator ? weft_simulator_left(r->simulator, i) : 0;
     if (item && weft_json_u64(item, &wanted) && is != wanted)
-      difference(r, item, "%llu tokens are left in %s, expected %llu", (unsigned long long)is, item->key,
-                 (unsigned long long)wanted);
+      case_difference(r, item, "%llu tokens are left in %s, expected %llu", (unsigned long long)is, item->key,
+                      (unsigned long long)wanted);
+  }
+  return status;
+}
+
+static weft_status run_threads(case_run *r, const weft_json *launch, const weft_json *threads) {
+  uint64_t failures = r->result->failures;
+  weft_status status = case_run_threads(r, threads);
+  if (status == WEFT_OK && r->result->failures == failures) status = compare_buffers(r, launch);
+  const weft_json *waiting = weft_json_get(launch, "waiting");
+  for (uint64_t i = 0; status == WEFT_OK && waiting && i < waiting->count; i++) {
+    const weft_channel *channel = case_channel(r, waiting->items[i].key);
+    if (!channel) return case_wrong(r, &waiting->items[i], "no stream is called so");
+    status = case_compare_words(r, &waiting->items[i], channel->name, channel->element, channel->words + channel->begin,
+                                weft_channel_waiting(channel));
   }
   return status;
 }
 
 static weft_status run_launch(case_run *r, const weft_json *launch) {
+  const weft_json *threads = weft_json_get(launch, "threads");
+  if (threads) return run_threads(r, launch, threads);
   const weft_json *args = weft_json_get(launch, "args");
   weft_binding *inputs = WEFT_NEW_ARRAY(r->arena, weft_binding, args ? args->count : 0);
   if (!inputs) return weft_error_memory(r->diag);
-  if (!args) return wrong(r, launch, "the array \"args\" is missing");
+  if (!args) return case_wrong(r, launch, "the array \"args\" is missing");
   for (uint64_t i = 0; i < r->buffer_count; i++) r->buffers[i].buffer.loads = r->buffers[i].buffer.stores = 0;
   r->result->launches++;
   uint64_t failures = r->result->failures;
   weft_run_state state;
-  weft_status status = bind(r, args, inputs);
+  weft_status status = case_bind(r, r->entry, args, inputs);
   if (status == WEFT_OK) status = execute(r, launch, inputs, args->count, &state);
   if (r->result->failures != failures) return status;
   if (status == WEFT_OK) status = compare_buffers(r, launch);
@@ -293,6 +281,7 @@ static weft_status run_launch(case_run *r, const weft_json *launch) {
 /* ---- runs ----------------------------------------------------------------------------------------------------- */
 
 static weft_status make_machine(case_run *r, bool lowered) {
+  if (!r->entry) return WEFT_OK; /* threads have machines of their own */
   weft_simulator_options options = r->options->simulator;
   options.strict = lowered;
   if (r->options->mode == WEFT_CASE_INTERPRET) return weft_interpreter_new(r->entry, r->file, &r->interpreter, r->diag);
@@ -300,7 +289,7 @@ static weft_status make_machine(case_run *r, bool lowered) {
 }
 
 static weft_status make_outputs(case_run *r) {
-  const weft_mlir_attribute *segments = weft_mlir_attribute_of(r->entry, "result_segments");
+  const weft_mlir_attribute *segments = r->entry ? weft_mlir_attribute_of(r->entry, "result_segments") : NULL;
   uint32_t values = segments ? (uint32_t)weft_mlir_dense_integer(segments, 0) : 0;
   r->output_count = segments ? (uint32_t)weft_mlir_dense_integer(segments, 1) : 0;
   r->outputs = WEFT_NEW_ARRAY(r->arena, weft_channel, r->output_count);
@@ -320,6 +309,7 @@ static void drop_machine(case_run *r) {
   for (uint64_t i = 0; i < r->channel_count; i++) weft_channel_free(&r->channels[i].channel);
   for (uint32_t i = 0; i < r->output_count; i++) weft_channel_free(&r->outputs[i]);
   r->channel_count = r->output_count = 0;
+  case_drop_threads(r);
 }
 
 static weft_status run_one(case_run *r, const weft_json *run, bool lowered) {
@@ -346,20 +336,22 @@ static bool structured(const weft_mlir_op *entry) {
 }
 
 static weft_status run_all(case_run *r, weft_mlir_op *module, const weft_json *root) {
-  const char *name;
+  const char *name = NULL;
   const weft_json *runs;
-  weft_status status = weft_json_field_string(root, "entry", WEFT_JSON_REQUIRED, &name, r->diag);
+  weft_status status = weft_json_field_string(root, "entry", WEFT_JSON_OPTIONAL, &name, r->diag);
   if (status == WEFT_OK) status = weft_json_field(root, "runs", WEFT_JSON_REQUIRED, WEFT_JSON_ARRAY, &runs, r->diag);
   if (status != WEFT_OK) return status;
-  r->entry = weft_mlir_lookup(module, name);
-  if (!r->entry) return wrong(r, weft_json_get(root, "entry"), "the module has no entry of this name");
-  bool lower = r->options->mode == WEFT_CASE_SIMULATE && structured(r->entry);
+  r->entry = name ? weft_mlir_lookup(module, name) : NULL;
+  r->module = module;
+  if (name && !r->entry) return case_wrong(r, weft_json_get(root, "entry"), "the module has no entry of this name");
+  bool lower = r->options->mode == WEFT_CASE_SIMULATE && (!r->entry || structured(r->entry));
   if (lower) {
-    weft_mlir_op *copy = weft_mlir_clone(r->arena, module);
-    if (!copy) return weft_error_memory(r->diag);
-    status = weft_lower(r->context, r->arena, copy, r->file, r->diag);
+    r->module = weft_mlir_clone(r->arena, module);
+    if (!r->module) return weft_error_memory(r->diag);
+    status = r->entry ? weft_lower(r->context, r->arena, r->module, r->file, r->diag)
+                      : weft_publish(r->context, r->arena, r->module, r->file, r->diag);
     if (status != WEFT_OK) return status;
-    r->entry = weft_mlir_lookup(copy, name);
+    if (r->entry) r->entry = weft_mlir_lookup(r->module, name);
   }
   for (uint64_t i = 0; status == WEFT_OK && i < runs->count; i++) status = run_one(r, &runs->items[i], lower);
   return status;
