@@ -243,8 +243,11 @@ static void visit(ranges *r, const weft_stage *stage, weft_arena *scratch) {
     for (uint64_t i = 0; i < stage->out_count; i++) r->buffers[stage->outs[i]] = tensor_range(r, stage->load.tensor);
     break;
   case WEFT_STAGE_RECV:
-    for (uint64_t i = 0; i < stage->out_count; i++)
-      r->buffers[stage->outs[i]] = whole_format(r->program->buffers[stage->outs[i]].dtype);
+    for (uint64_t i = 0; i < stage->out_count; i++) {
+      uint32_t sender = plan_load_behind(r->program, r->ports, stage->outs[i]);
+      r->buffers[stage->outs[i]] = sender == WEFT_NONE ? whole_format(r->program->buffers[stage->outs[i]].dtype)
+                                                       : tensor_range(r, r->program->stages[sender].load.tensor);
+    }
     break;
   case WEFT_STAGE_STORE: {
     const weft_tensor *tensor = &r->program->tensors[stage->store.tensor];

@@ -205,7 +205,7 @@ static body_value arg_max(const generic_run *g, const body_value *values, uint64
 
 static body_value fold_line(const generic_run *g, const weft_iter *axis, const body_value *values) {
   if (axis->pool == WEFT_POOL_ARG_MAX) return arg_max(g, values, axis->extent);
-  if (axis->pool == WEFT_POOL_SUM && axis->segments > 1 && !g->integer)
+  if (axis->pool == WEFT_POOL_SUM && axis->segments && !g->integer)
     return sum_segments(g, values, axis->extent, axis->segments);
   body_value sum = fold_start(axis->pool, g->integer);
   for (uint64_t i = 0; i < axis->extent; i++) sum = fold_two(g, axis->pool, sum, values[i]);

@@ -43,12 +43,17 @@ weft_status plan_units_find(const weft_program *program, weft_arena *arena, plan
 typedef struct plan_ports {
   uint64_t *producer_begin, *reader_begin; /**< by buffer, one more at the end */
   uint32_t *producers, *readers;
+  uint32_t *sender_of_group; /**< the Load that multicasts to each group, WEFT_NONE when there is none */
 } plan_ports;
 /** NULL without memory. */
 plan_ports *plan_ports_find(const weft_program *program, weft_arena *arena);
 /** The only stage that fills, or reads, the buffer; WEFT_NONE when there is none or more than one. */
 uint32_t plan_only_producer(const plan_ports *ports, uint32_t buffer);
 uint32_t plan_only_reader(const plan_ports *ports, uint32_t buffer);
+
+/** The Load that brings a buffer's tiles: its only producer, or the sender of the group it is received from. WEFT_NONE
+ * when neither. */
+uint32_t plan_load_behind(const weft_program *program, const plan_ports *ports, uint32_t buffer);
 
 /** The stride of `var` in an address (summed), 0 when it does not move with it. */
 uint64_t plan_step_of(const weft_tile_addr *address, uint32_t var);

@@ -1,8 +1,9 @@
 /* size_buffers
  * requires     a Placed program
  * establishes  every section but the last is closed by a rendezvous of all engine programs; every buffer has its bytes
- * of its site's memory, and buffers of one phase of sections do not share any breaks       nothing source spatial-ir
- * seed, "MemoryMap", "validate_memory" */
+ *              of its site's memory; buffers of one phase of sections share none; members of a group lie alike
+ * breaks       nothing
+ * source       spatial-ir seed, "MemoryMap", "validate_memory" */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 typedef struct entry {
   uint64_t phase, section;
+  uint64_t ordinal; /**< among the buffers of its phase, site and space */
   weft_site site;
   weft_mem_space space;
   uint32_t buffer;
@@ -34,27 +36,42 @@ static weft_status too_large(const weft_program *program, const weft_target *tar
                     e->site.x, e->site.y, e->site.chip, target->name, (unsigned long long)limit);
 }
 
+/** Numbers the entries of every phase and site. */
+static void number_entries(entry *entries, uint64_t count) {
+  for (uint64_t i = 1; i < count; i++)
+    if (entries[i - 1].phase == entries[i].phase && weft_site_equal(entries[i - 1].site, entries[i].site))
+      entries[i].ordinal = entries[i - 1].ordinal + 1;
+}
+
+/** The bytes that the n-th buffer of any site takes in a phase at most, at index (first entry of the phase) + n: with
+ * groups all sites are laid out alike. */
+static void find_most(const weft_program *program, const entry *entries, uint64_t *most) {
+  uint64_t phase_begin = 0;
+  for (uint64_t i = 0; i < program->buffer_count; i++) {
+    if (i && entries[i - 1].phase != entries[i].phase) phase_begin = i;
+    uint64_t bytes = weft_buffer_bytes(program, &program->buffers[entries[i].buffer]);
+    uint64_t *slot = &most[phase_begin + entries[i].ordinal];
+    *slot = weft_max_u64(*slot, bytes);
+  }
+}
+
 static weft_status lay_out(const weft_program *program, const weft_target *target, const entry *entries,
-                           weft_buffer_at *at, weft_diag *diag) {
-  uint64_t end = 0;
+                           const uint64_t *most, weft_buffer_at *at, weft_diag *diag) {
+  bool alike = program->placement->group_count != 0;
+  uint64_t end = 0, phase_begin = 0;
   for (uint64_t i = 0; i < program->buffer_count; i++) {
     const entry *e = &entries[i];
-    bool first = i == 0 || entries[i - 1].phase != e->phase || !weft_site_equal(entries[i - 1].site, e->site) ||
-                 entries[i - 1].space != e->space;
-    if (first) end = 0;
+    if (i && entries[i - 1].phase != e->phase) phase_begin = i;
+    if (e->ordinal == 0 || (!alike && entries[i - 1].space != e->space)) end = 0;
     const weft_buffer *buffer = &program->buffers[e->buffer];
-    uint64_t bytes = weft_buffer_bytes(program, buffer);
-    if (buffer->alias_of != WEFT_NONE) {
-      if (bytes > UINT32_MAX) return too_large(program, target, e, bytes, UINT32_MAX, diag);
-      at[e->buffer] = (weft_buffer_at){e->site, e->space, 0, (uint32_t)bytes};
-      continue;
-    }
-    uint64_t limit = e->space == WEFT_MEM_ACC ? UINT32_MAX : weft_min_u64(target->local_bytes, UINT32_MAX);
-    uint64_t begin = e->space == WEFT_MEM_ACC ? 0 : end;
-    if (weft_add_overflow(begin, bytes, &end) || end > limit)
+    uint64_t bytes = weft_buffer_bytes(program, buffer), room = alike ? most[phase_begin + e->ordinal] : bytes;
+    bool acc = e->space == WEFT_MEM_ACC, alias = buffer->alias_of != WEFT_NONE;
+    uint64_t limit = acc || alias ? UINT32_MAX : weft_min_u64(target->local_bytes, UINT32_MAX);
+    uint64_t begin = acc || alias ? 0 : end, stop;
+    if (weft_add_overflow(begin, bytes, &stop) || stop > limit)
       return too_large(program, target, e, bytes == UINT64_MAX ? bytes : begin + bytes, limit, diag);
     at[e->buffer] = (weft_buffer_at){e->site, e->space, (uint32_t)begin, (uint32_t)bytes};
-    end = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (!acc && !alias) end = (begin + room + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
   return WEFT_OK;
 }
@@ -84,7 +101,7 @@ static void list_entries(const weft_program *program, const uint64_t *phases, en
     weft_span buffers = plan_section_buffers(program, k);
     for (uint64_t b = buffers.begin; b < buffers.end; b++) {
       const weft_buffer *buffer = &program->buffers[b];
-      entries[b] = (entry){program->section_count ? phases[k] : 0, k, buffer->site.site, buffer->space, (uint32_t)b};
+      entries[b] = (entry){program->section_count ? phases[k] : 0, k, 0, buffer->site.site, buffer->space, (uint32_t)b};
     }
   }
 }
@@ -96,15 +113,18 @@ weft_status weft_pass_size_buffers(weft_program *program, const weft_target *tar
   weft_memory_map *memory = WEFT_NEW(program->arena, weft_memory_map);
   weft_buffer_at *at = WEFT_NEW_ARRAY(program->arena, weft_buffer_at, program->buffer_count);
   entry *entries = scratch ? WEFT_NEW_ARRAY(scratch, entry, program->buffer_count) : NULL;
+  uint64_t *most = scratch ? WEFT_NEW_ARRAY(scratch, uint64_t, program->buffer_count + 1) : NULL;
   weft_status status = WEFT_OK;
-  if (!memory || !at || !entries) status = weft_error_memory(diag);
+  if (!memory || !at || !entries || !most) status = weft_error_memory(diag);
   if (!status) status = plan_close_sections(program, scratch, diag);
   const uint64_t *phases = status ? NULL : weft_section_phases(program, scratch);
   if (!status && !phases) status = weft_error_memory(diag);
   if (!status) {
     list_entries(program, phases, entries);
     qsort(entries, program->buffer_count, sizeof *entries, compare_entries);
-    status = lay_out(program, target, entries, at, diag);
+    number_entries(entries, program->buffer_count);
+    find_most(program, entries, most);
+    status = lay_out(program, target, entries, most, at, diag);
   }
   if (!status) status = place_aliases(program, at, diag);
   if (!status) {

@@ -21,7 +21,8 @@ typedef struct synthesizer {
   op_list *ops;   /**< by engine */
   uint64_t *tags; /**< by engine: index of the stage that the next rendezvous is tagged with */
   bool *done;     /**< by stage: emitted with another one */
-  bool failed;    /**< without memory */
+  uint32_t *ready_of_group, *valid_of_group; /**< semaphores of each group's operand in its section */
+  bool failed;                               /**< without memory */
 } synthesizer;
 
 /** Appends an op; never NULL (without memory it is one that goes nowhere, and `failed` is set). */
@@ -33,6 +34,9 @@ void synth_loop(synthesizer *s, op_list *list, uint32_t stage, uint32_t var, uin
 /** The loop over K blocks: to the program's trip when it has one, no loop at all for a single block. */
 void synth_k_loop(synthesizer *s, op_list *list, uint32_t stage, uint64_t count, const op_list *body);
 
+/** Gives every section with groups a pair of semaphores an operand, and turns edges from senders to receivers into
+ * theirs. */
+weft_status synth_semaphores(synthesizer *s);
 /** The ops of one placed unit, appended to its engines. */
 weft_status synth_unit(synthesizer *s, const plan_unit *unit);
 

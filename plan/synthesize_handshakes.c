@@ -1,8 +1,9 @@
 /* synthesize_handshakes
- * requires     a Sized program without multicast groups
- * establishes  one program of ops an engine: local hand-offs as Reserve, fill, Push and Wait, use, Pop; between
- * sections the rendezvous of all engine programs of the machine breaks       nothing source       spatial-ir seed,
- * "ChoreoOp", "Rendezvous"; centralised barrier: Mellor-Crummey and Scott 1991, section 3 */
+ * requires     a Sized program
+ * establishes  one program of ops an engine: local hand-offs as Reserve, fill, Push and Wait, use, Pop; multicasts
+ *              behind a ready counter and a valid flag an operand; between sections the rendezvous of all engines
+ * breaks       nothing
+ * source       spatial-ir seed, "ChoreoOp", "Rendezvous"; a centralised barrier: Mellor-Crummey and Scott 1991, 3 */
 #include "synthesize.h"
 
 /* ---- op lists ---- */
@@ -94,7 +95,6 @@ static weft_status refuse(synthesizer *s, const char *what) {
 
 static weft_status check_forms(synthesizer *s) {
   const weft_program *program = s->program;
-  if (program->placement->group_count) return refuse(s, "handshakes of multicast groups are not synthesized");
   for (uint64_t i = 0; i < program->semaphore_count; i++)
     if (program->semaphores[i].role != WEFT_SEM_BARRIER)
       return refuse(s, "the program has semaphores of its own before it has a schedule");
@@ -158,6 +158,7 @@ weft_status weft_pass_synthesize_handshakes(weft_program *program, const weft_ta
   if (!s.scratch) return weft_error_memory(diag);
   status = plan_units_find(program, s.scratch, &s.units, diag);
   if (!status && !prepare(&s)) status = weft_error_memory(diag);
+  if (!status) status = synth_semaphores(&s);
   if (!status) status = emit_sections(&s);
   if (!status && !make_schedule(&s)) status = weft_error_memory(diag);
   weft_arena_free(s.scratch);

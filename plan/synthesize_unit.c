@@ -126,14 +126,65 @@ static void emit_pops(const unit_context *c, op_list *list, uint32_t stage, bool
 
 /* ---- stages ---- */
 
+/** What a sender does with a page it has read: all receivers ready, the page, the flag. */
+static void emit_send(const unit_context *c, op_list *list, uint32_t stage) {
+  const weft_stage *st = &c->s->program->stages[stage];
+  uint32_t group = st->load.multicast;
+  const weft_rect *rect = &c->s->program->placement->groups[group].rect;
+  uint64_t sites = (uint64_t)(rect->x1 - rect->x0 + 1) * (uint64_t)(rect->y1 - rect->y0 + 1);
+  weft_op *op = synth_add(c->s, list, stage, WEFT_OP_SEM_WAIT);
+  op->sem_wait.sem = c->s->ready_of_group[group];
+  op->sem_wait.count = sites - 1;
+  op = synth_add(c->s, list, stage, WEFT_OP_SEM_SET);
+  op->sem_set.sem = c->s->ready_of_group[group];
+  op->sem_set.value = WEFT_SEM_COUNT;
+  op = synth_add(c->s, list, stage, WEFT_OP_MCAST_SEND);
+  op->mcast_send.buf = st->outs[0];
+  op->mcast_send.group = group;
+  op->mcast_send.pages = 1;
+  op->mcast_send.hold_path = true;
+  op = synth_add(c->s, list, stage, WEFT_OP_MCAST_SET_VALID);
+  op->mcast_set_valid.sem = c->s->valid_of_group[group];
+  op->mcast_set_valid.group = group;
+  synth_add(c->s, list, stage, WEFT_OP_FLUSH)->flush = WEFT_ARCH_BLACKHOLE;
+}
+
 static void emit_load(const unit_context *c, op_list *list, uint32_t stage) {
   const weft_stage *st = &c->s->program->stages[stage];
   emit_waits(c, list, stage);
   synth_page(c->s, list, stage, WEFT_OP_RESERVE, st->outs[0]);
   emit_tiles(c, list, stage, &st->load.pattern, st->load.tensor, st->outs[0], WEFT_OP_READ_TILES);
   synth_add(c->s, list, stage, WEFT_OP_READ_BARRIER);
+  if (st->load.multicast != WEFT_NONE) emit_send(c, list, stage);
   synth_page(c->s, list, stage, WEFT_OP_PUSH, st->outs[0]);
   emit_pops(c, list, stage, false);
+}
+
+/** The receiver clears its flag before it tells the sender that a page is free. */
+static void emit_recv(const unit_context *c, op_list *list, uint32_t stage) {
+  const weft_stage *st = &c->s->program->stages[stage];
+  uint32_t group = st->recv.group;
+  synth_page(c->s, list, stage, WEFT_OP_RESERVE, st->outs[0]);
+  weft_op *op = synth_add(c->s, list, stage, WEFT_OP_SEM_SET);
+  op->sem_set.sem = c->s->valid_of_group[group];
+  op->sem_set.value = WEFT_SEM_INVALID;
+  op = synth_add(c->s, list, stage, WEFT_OP_SEM_INC);
+  op->sem_inc.sem = c->s->ready_of_group[group];
+  op->sem_inc.at = c->s->program->placement->groups[group].sender;
+  op->sem_inc.by = 1;
+  op = synth_add(c->s, list, stage, WEFT_OP_SEM_WAIT);
+  op->sem_wait.sem = c->s->valid_of_group[group];
+  op->sem_wait.count = 1;
+  synth_page(c->s, list, stage, WEFT_OP_PUSH, st->outs[0]);
+}
+
+/** A sender's own flag is what the multicast copies to the receivers. */
+static void emit_own_flag(const unit_context *c, op_list *list, uint32_t stage) {
+  const weft_stage *st = &c->s->program->stages[stage];
+  if (st->kind != WEFT_STAGE_LOAD || st->load.multicast == WEFT_NONE) return;
+  weft_op *op = synth_add(c->s, list, stage, WEFT_OP_SEM_SET);
+  op->sem_set.sem = c->s->valid_of_group[st->load.multicast];
+  op->sem_set.value = WEFT_SEM_VALID;
 }
 
 static void emit_store(const unit_context *c, op_list *list, uint32_t stage) {
@@ -169,8 +220,6 @@ static void emit_plain_compute(const unit_context *c, op_list *list, uint32_t st
 
 static weft_status check_ports(const unit_context *c, uint32_t stage) {
   const weft_stage *st = &c->s->program->stages[stage];
-  if (st->kind == WEFT_STAGE_RECV || (st->kind == WEFT_STAGE_LOAD && st->load.multicast != WEFT_NONE))
-    return refuse(c, stage, "takes part in a multicast");
   if (st->kind == WEFT_STAGE_STORE ? st->in_count == 0 : st->out_count != 1)
     return refuse(c, stage, "has not the one buffer that its kind works on");
   return WEFT_OK;
@@ -182,6 +231,8 @@ static weft_status emit_stage(const unit_context *c, op_list *list, uint32_t sta
   weft_stage_kind kind = c->s->program->stages[stage].kind;
   if (kind == WEFT_STAGE_LOAD)
     emit_load(c, list, stage);
+  else if (kind == WEFT_STAGE_RECV)
+    emit_recv(c, list, stage);
   else if (kind == WEFT_STAGE_STORE)
     emit_store(c, list, stage);
   else
@@ -407,24 +458,37 @@ static weft_status emit_product(const unit_context *c, uint32_t stage) {
   return refuse(c, stage, "walks several sub-blocks over several K blocks and has no spill buffer");
 }
 
-/** The Loads of one engine that feed the same product, block by block together. */
+static bool brings_operand(const unit_context *c, uint32_t stage) {
+  weft_stage_kind kind = c->s->program->stages[stage].kind;
+  return kind == WEFT_STAGE_LOAD || kind == WEFT_STAGE_RECV;
+}
+
+/** K blocks that a Load walks, or the sender of what a Recv receives. */
+static uint64_t blocks_of(const unit_context *c, uint32_t stage) {
+  uint32_t load = plan_load_behind(c->s->program, c->s->ports, c->s->program->stages[stage].outs[0]);
+  return load == WEFT_NONE ? 0 : c->s->program->stages[load].load.num_blocks;
+}
+
+/** The Loads and receivers of one engine that feed the same product, block by block together. */
 static weft_status emit_operands(const unit_context *c, uint32_t first, uint32_t product) {
   const weft_program *program = c->s->program;
   op_list blocks = {0};
   for (uint64_t i = 0; i < c->unit->stage_count; i++) {
-    uint32_t load = c->unit->stages[i];
-    if (load < first || c->s->done[load] || program->stages[load].kind != WEFT_STAGE_LOAD ||
-        c->s->engines.of_stage[load] != c->s->engines.of_stage[first])
+    uint32_t stage = c->unit->stages[i];
+    if (stage < first || c->s->done[stage] || !brings_operand(c, stage) ||
+        c->s->engines.of_stage[stage] != c->s->engines.of_stage[first])
       continue;
-    weft_status status = check_ports(c, load);
+    weft_status status = check_ports(c, stage);
     if (status) return status;
-    if (plan_only_reader(c->s->ports, program->stages[load].outs[0]) != product) continue;
-    if (program->stages[load].load.num_blocks != program->stages[first].load.num_blocks)
-      return refuse(c, load, "walks another number of K blocks than the other operand");
-    emit_load(c, &blocks, load);
-    c->s->done[load] = true;
+    if (plan_only_reader(c->s->ports, program->stages[stage].outs[0]) != product) continue;
+    if (blocks_of(c, stage) != blocks_of(c, first))
+      return refuse(c, stage, "walks another number of K blocks than the other operand");
+    emit_own_flag(c, engine_ops(c, first), stage);
+    status = emit_stage(c, &blocks, stage);
+    if (status) return status;
+    c->s->done[stage] = true;
   }
-  synth_k_loop(c->s, engine_ops(c, first), first, program->stages[first].load.num_blocks, &blocks);
+  synth_k_loop(c->s, engine_ops(c, first), first, blocks_of(c, first), &blocks);
   return WEFT_OK;
 }
 
@@ -433,7 +497,7 @@ static weft_status emit_product_stage(const unit_context *c, uint32_t stage) {
   const weft_stage *st = &program->stages[stage];
   if (c->s->done[stage]) return WEFT_OK;
   if (plan_matmul_of(st)) return emit_product(c, stage);
-  if (st->kind == WEFT_STAGE_LOAD && st->out_count == 1) {
+  if (brings_operand(c, stage) && st->out_count == 1) {
     uint32_t reader = plan_only_reader(c->s->ports, st->outs[0]);
     if (reader != WEFT_NONE && plan_matmul_of(&program->stages[reader])) return emit_operands(c, stage, reader);
   }

@@ -3,8 +3,8 @@
  * establishes  every section has a block plan: blocks a site, sub-blocks that divide them, K blocks that divide K; the
  *              accumulator holds a block, so nothing is spilled
  * breaks       nothing: stages stay one a unit, place cuts them by the plan
- * source       spatial-ir seed, "BlockPlan"; blocks held in the accumulator and K streamed past them: output stationary
- *              (Chen et al., Eyeriss, 2016) */
+ * source       spatial-ir seed, "BlockPlan"; blocks that stay while K streams past them: output stationary (Chen,
+ *              Emer and Sze, Eyeriss, 2016) */
 #include "internal.h"
 
 #include <math.h>
@@ -74,45 +74,48 @@ typedef struct choice {
   double seconds;
 } choice;
 
-/** Halves the block until accumulator and local memory hold it; false when one tile does not fit. */
+/** Blocks that one site has to do, one after the other; the sites in use are counted too. */
+static double count_rounds(const weft_target *target, const section_need *need, choice *c) {
+  uint64_t down = weft_ceil_div(weft_max_u64(need->rows, 1), c->per_m),
+           across = weft_ceil_div(weft_max_u64(need->cols, 1), c->per_n);
+  c->grid_rows = weft_min_u64(down, target->mesh_rows);
+  c->grid_cols = weft_min_u64(across, target->mesh_cols);
+  return (double)weft_ceil_div(down, c->grid_rows) * (double)weft_ceil_div(across, c->grid_cols);
+}
+
+/** Makes the block smaller until the accumulator holds it, then the pages until local memory holds those of all its
+ * blocks; false when nothing fits. */
 static bool fit_block(const weft_program *program, const weft_target *target, const section_need *need, choice *c) {
-  uint64_t tile = program->tile_rows * program->tile_cols;
+  double tile = (double)program->tile_rows * (double)program->tile_cols;
   uint64_t k = weft_max_u64(need->k_tiles, 1);
-  c->ibw = plan_divisor(k, K_PAGE_TILES);
-  for (;;) {
-    double held = (double)c->per_m * (double)c->per_n;
-    double pages = 2.0 * (double)tile *
-                   ((double)(c->per_m + c->per_n) * (double)c->ibw * (double)need->operand_bytes + held * 8 +
-                    (double)c->per_n * 8);
-    bool acc_fits = held * (double)need->levels <= (double)target->acc_tiles;
-    bool memory_fits = pages <= (double)target->local_bytes;
-    if (acc_fits && memory_fits) return true;
-    if (acc_fits && c->ibw > 1)
-      c->ibw = plan_divisor(k, c->ibw - 1);
-    else if (c->per_m > 1 && c->per_m >= c->per_n)
+  while ((double)c->per_m * (double)c->per_n * (double)need->levels > (double)target->acc_tiles) {
+    if (c->per_m == 1 && c->per_n == 1) return false;
+    if (c->per_m >= c->per_n)
       c->per_m = (c->per_m + 1) / 2;
-    else if (c->per_n > 1)
-      c->per_n = (c->per_n + 1) / 2;
     else
-      return false;
+      c->per_n = (c->per_n + 1) / 2;
+  }
+  double rounds = count_rounds(target, need, c);
+  for (c->ibw = plan_divisor(k, K_PAGE_TILES);; c->ibw = plan_divisor(k, c->ibw - 1)) {
+    double operands = (double)(c->per_m + c->per_n) * (double)c->ibw * (double)need->operand_bytes;
+    double results = (double)c->per_m * (double)c->per_n * 8 + (double)c->per_n * 8;
+    if (rounds * 2 * tile * (operands + results) <= (double)target->local_bytes) return true;
+    if (c->ibw == 1) return false;
   }
 }
 
-/** Time of a section under the choice: the busiest site's products and reads, and a fixed cost for each site more. */
-static double price(const weft_program *program, const weft_target *target, const section_need *need, const choice *c) {
+/** Time of a section under the choice: the busiest site's products and reads, and a fixed cost for each site. */
+static double price(const weft_program *program, const weft_target *target, const section_need *need, choice *c) {
   double tile = (double)program->tile_rows * (double)program->tile_cols;
   double sites = (double)(target->mesh_rows * target->mesh_cols);
-  double blocks_m = (double)weft_ceil_div(weft_max_u64(need->rows, 1), c->per_m);
-  double blocks_n = (double)weft_ceil_div(weft_max_u64(need->cols, 1), c->per_n);
-  double rounds = ceil(blocks_m / (double)c->grid_rows) * ceil(blocks_n / (double)c->grid_cols);
+  double rounds = count_rounds(target, need, c), used = (double)(c->grid_rows * c->grid_cols);
   double k = (double)weft_max_u64(need->k_tiles, 1);
   double products = rounds * (double)c->per_m * (double)c->per_n * k;
   double reads = rounds * (double)(c->per_m + c->per_n) * k;
   double rate = target->flops_per_second[need->operand] > 0 ? target->flops_per_second[need->operand] : 1e9;
   double compute = products * 2 * tile * (double)program->tile_cols / (rate / sites);
-  double memory = reads * tile * (double)need->operand_bytes /
-                  (target->dram_bytes_per_second / (double)(c->grid_rows * c->grid_cols));
-  return fmax(compute, memory) + target->op_seconds * (double)(c->grid_rows * c->grid_cols);
+  double memory = reads * tile * (double)need->operand_bytes / (target->dram_bytes_per_second / used);
+  return fmax(compute, memory) + target->op_seconds * used;
 }
 
 static void report_choice(weft_text *report, const char *section, const choice *c, const char *what) {
@@ -140,6 +143,7 @@ static bool choose_products(const weft_program *program, const weft_target *targ
                   0};
       if (!fit_block(program, target, need, &c)) continue;
       c.seconds = price(program, target, need, &c);
+      if (c.per_m == best->per_m && c.per_n == best->per_n) continue;
       if (c.seconds < best->seconds) {
         second = *best;
         *best = c;
@@ -160,9 +164,9 @@ static weft_status plan_products(const weft_program *program, const weft_target 
                                  const char *section, weft_text *report, weft_block_plan *plan, weft_diag *diag) {
   choice c;
   if (!choose_products(program, target, need, section, report, &c))
-    return weft_error(diag, WEFT_INVALID, "choose a target with a larger accumulator or fewer segments",
-                      "section `%s`: one output tile needs %llu accumulator tiles and its pages, target `%s` has %llu "
-                      "tiles and %llu bytes a site",
+    return weft_error(diag, WEFT_INVALID, "choose a target with more memory or more sites, or more chips",
+                      "section `%s`: blocks of %llu accumulator tiles an output tile, and their pages, do not fit: "
+                      "target `%s` has %llu tiles and %llu bytes a site",
                       section, (unsigned long long)need->levels, target->name, (unsigned long long)target->acc_tiles,
                       (unsigned long long)target->local_bytes);
   plan->per_site_m = c.per_m;

@@ -98,12 +98,35 @@ static bool sort_ports(const weft_program *program, weft_arena *arena, bool outs
   return true;
 }
 
+static bool find_senders(const weft_program *program, weft_arena *arena, plan_ports *ports) {
+  uint64_t groups = program->placement ? program->placement->group_count : 0;
+  ports->sender_of_group = WEFT_NEW_ARRAY(arena, uint32_t, groups + 1);
+  if (!ports->sender_of_group) return false;
+  memset(ports->sender_of_group, 0xff, (groups + 1) * sizeof(uint32_t));
+  for (uint64_t s = 0; s < program->stage_count; s++) {
+    const weft_stage *stage = &program->stages[s];
+    if (stage->kind == WEFT_STAGE_LOAD && stage->load.multicast < groups)
+      ports->sender_of_group[stage->load.multicast] = (uint32_t)s;
+  }
+  return true;
+}
+
 plan_ports *plan_ports_find(const weft_program *program, weft_arena *arena) {
   plan_ports *ports = WEFT_NEW(arena, plan_ports);
   if (!ports || !sort_ports(program, arena, true, &ports->producer_begin, &ports->producers) ||
-      !sort_ports(program, arena, false, &ports->reader_begin, &ports->readers))
+      !sort_ports(program, arena, false, &ports->reader_begin, &ports->readers) || !find_senders(program, arena, ports))
     return NULL;
   return ports;
+}
+
+uint32_t plan_load_behind(const weft_program *program, const plan_ports *ports, uint32_t buffer) {
+  uint32_t id = plan_only_producer(ports, buffer);
+  if (id == WEFT_NONE) return WEFT_NONE;
+  const weft_stage *stage = &program->stages[id];
+  if (stage->kind == WEFT_STAGE_LOAD) return id;
+  uint64_t groups = program->placement ? program->placement->group_count : 0;
+  return stage->kind == WEFT_STAGE_RECV && stage->recv.group < groups ? ports->sender_of_group[stage->recv.group]
+                                                                      : WEFT_NONE;
 }
 
 uint32_t plan_only_producer(const plan_ports *ports, uint32_t buffer) {
@@ -118,11 +141,6 @@ uint32_t plan_only_reader(const plan_ports *ports, uint32_t buffer) {
 
 /* ---- what a matmul folds ---- */
 
-static const weft_stage *load_of(const weft_program *program, const plan_ports *ports, uint32_t buffer) {
-  uint32_t stage = plan_only_producer(ports, buffer);
-  return stage != WEFT_NONE && program->stages[stage].kind == WEFT_STAGE_LOAD ? &program->stages[stage] : NULL;
-}
-
 uint64_t plan_matmul_k(const weft_program *program, const plan_ports *ports, uint32_t stage_id) {
   const weft_stage *stage = &program->stages[stage_id];
   const weft_matmul_tiles *matmul = plan_matmul_of(stage);
@@ -131,8 +149,9 @@ uint64_t plan_matmul_k(const weft_program *program, const plan_ports *ports, uin
   uint64_t k = UINT64_MAX;
   if (tiles <= UINT64_MAX / program->tile_cols) k = tiles * program->tile_cols;
   for (uint64_t operand = 0; operand < 2 && operand < stage->in_count; operand++) {
-    const weft_stage *load = load_of(program, ports, stage->ins[operand]);
-    if (!load) continue;
+    uint32_t id = plan_load_behind(program, ports, stage->ins[operand]);
+    if (id == WEFT_NONE) continue;
+    const weft_stage *load = &program->stages[id];
     const weft_tensor *tensor = &program->tensors[load->load.tensor];
     if (tensor->tiles.cols_t == 0) return 0;
     uint64_t base = load->load.pattern.origin.base;

@@ -53,6 +53,20 @@ void plan_for(weft_program *program, const char *target_name, const char *stop_a
   weft_diag_free(diag);
 }
 
+void plan_with_multicast(weft_program *program) {
+  weft_diag *diag = weft_diag_new();
+  weft_target target;
+  weft_options options = {.stop_after = "synthesize_handshakes", .validate_between = true};
+  weft_status status = weft_target_load("cpu", &target, diag);
+  target.interconnects |= 1u << WEFT_INTERCONNECT_ROW_MULTICAST | 1u << WEFT_INTERCONNECT_COL_MULTICAST;
+  target.handshakes |= 1u << WEFT_HANDSHAKE_SEMAPHORE;
+  target.op_seconds = 1e-15;
+  if (!status) status = weft_plan(program, &target, &options, diag);
+  if (status) print_error("%s with multicast: %s\n", program->name, first_message(diag));
+  assert_int_equal(status, WEFT_OK);
+  weft_diag_free(diag);
+}
+
 static int64_t random_between(uint64_t *state, int64_t low, int64_t high) {
   uint64_t span = (uint64_t)high - (uint64_t)low + 1;
   return (int64_t)((uint64_t)low + (span ? weft_random_next(state) % span : weft_random_next(state)));

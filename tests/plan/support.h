@@ -18,6 +18,8 @@ weft_program *copy_program(const weft_program *program);
 /** Plans for a shipped target up to and with `stop_after` (NULL: to the end), validating between passes. Fails the test
  * when planning fails. */
 void plan_for(weft_program *program, const char *target, const char *stop_after);
+/** Plans up to a schedule for a 2 x 2 mesh with multicast, on which sites cost nothing. */
+void plan_with_multicast(weft_program *program);
 /** Random arrays for every tensor that starts filled: integers in their range (or small), floats in [-1, 1]. */
 void make_inputs(const weft_program *program, uint64_t seed, weft_array_set *set);
 /** Evaluates; returns the status and leaves messages in `diag`. */

@@ -113,12 +113,28 @@ static void test_planned(void **state) {
                 (unsigned long long)c.harmless);
 }
 
+static void test_multicast(void **state) {
+  (void)state;
+  static const char *const names[] = {"template-gemm", "template-gemm-ragged", "placed-gemm-2x2-multicast"};
+  counts c = {0};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    weft_program *program = read_case(names[i]);
+    plan_with_multicast(program);
+    assert_true(program->placement->group_count >= 2);
+    mutate_program(names[i], program, &c);
+    weft_program_free(program);
+  }
+  print_message("mutants: %llu refused, %llu harmless\n", (unsigned long long)c.refused,
+                (unsigned long long)c.harmless);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) cases = strtoull(argv[1], NULL, 10);
   if (argc > 2) first_seed = strtoull(argv[2], NULL, 10);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_scheduled),
       cmocka_unit_test(test_planned),
+      cmocka_unit_test(test_multicast),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

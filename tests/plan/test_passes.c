@@ -221,6 +221,39 @@ static void test_other_targets(void **state) {
   }
 }
 
+/** Two layers on 2 x 2 sites, operands multicast along rows and columns: the interpreter's bits, in any order. */
+static void test_multicast(void **state) {
+  (void)state;
+  weft_graph *graph;
+  uint64_t layers[] = {200, 96, 40};
+  weft_program *program = mlp_program(layers, 3, 70, WEFT_FP32, &graph);
+  weft_array_set in = {0}, want = {0};
+  make_inputs(program, 31, &in);
+  assert_int_equal(weft_graph_interpret(graph, &in, &want, graph_diag), WEFT_OK);
+  plan_with_multicast(program);
+  uint64_t receivers = 0;
+  for (uint64_t s = 0; s < program->stage_count; s++) receivers += program->stages[s].kind == WEFT_STAGE_RECV;
+  assert_int_equal(program->placement->group_count, 8);
+  assert_int_equal(receivers, 8);
+  weft_certificate certificate;
+  assert_int_equal(weft_certify(program, &certificate, graph_diag), WEFT_OK);
+  for (uint64_t seed = 0; seed < 4; seed++) {
+    weft_array_set out = {0};
+    assert_int_equal(run_program(program, &in, seed != 0, seed, &out, graph_diag), WEFT_OK);
+    for (uint64_t i = 0; i < out.count; i++) {
+      weft_difference difference;
+      assert_int_equal(
+          weft_array_compare(weft_array_set_find(&want, out.items[i].name), &out.items[i], &difference, NULL), WEFT_OK);
+      assert_int_equal(difference.differing, 0);
+    }
+    weft_array_set_free(&out);
+  }
+  weft_array_set_free(&in);
+  weft_array_set_free(&want);
+  weft_program_free(program);
+  weft_graph_free(graph);
+}
+
 static void test_refused_by_target(void **state) {
   (void)state;
   weft_program *program = read_case("template-softmax");
@@ -262,11 +295,11 @@ static void test_report(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_targets),       cmocka_unit_test(test_unknown_target),
-      cmocka_unit_test(test_bad_targets),   cmocka_unit_test(test_resume),
-      cmocka_unit_test(test_dump_after),    cmocka_unit_test(test_unknown_pass),
-      cmocka_unit_test(test_other_targets), cmocka_unit_test(test_refused_by_target),
-      cmocka_unit_test(test_report),
+      cmocka_unit_test(test_targets),           cmocka_unit_test(test_unknown_target),
+      cmocka_unit_test(test_bad_targets),       cmocka_unit_test(test_resume),
+      cmocka_unit_test(test_dump_after),        cmocka_unit_test(test_unknown_pass),
+      cmocka_unit_test(test_other_targets),     cmocka_unit_test(test_multicast),
+      cmocka_unit_test(test_refused_by_target), cmocka_unit_test(test_report),
   };
   return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }
