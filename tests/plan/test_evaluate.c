@@ -391,6 +391,50 @@ static void test_integer_that_does_not_fit(void **state) {
   weft_program_free(program);
 }
 
+/** Every kind of map and fold of `template-generic-all`, against loops. */
+static void test_generic_all(void **state) {
+  (void)state;
+  weft_array_set in = {0}, out = {0};
+  weft_program *program = read_case("template-generic-all");
+  make_inputs(program, 23, &in);
+  const int32_t pos = 37;
+  ((int32_t *)weft_array_set_find(&in, "pos")->data)[0] = pos;
+  plan_for(program, "cpu", NULL);
+  evaluate(program, &in, &out);
+  for (uint64_t r = 0; r < 32; r++) {
+    uint64_t best = 0;
+    for (uint64_t c = 0; c < 64; c++) {
+      float x = real_at(&in, "x", r, c);
+      float rope = c < 32 ? x - real_at(&in, "x", r, c + 32) : x + real_at(&in, "x", r, c - 32);
+      assert_true(rope == real_at(&out, "rope", r, c));
+      assert_true((c >= (uint64_t)pos ? -INFINITY : x) == real_at(&out, "mask", r, c));
+      int64_t q = whole_at(&in, "q", r, c), clamped = q < -128 ? -128 : q > 127 ? 127 : q;
+      int64_t third = (int64_t)floor((double)clamped / 3.0);
+      assert_int_equal(third >> 5, whole_at(&out, "ints", r, c));
+      if (x > real_at(&in, "x", r, best)) best = c;
+      assert_true(real_at(&in, "x", (uint64_t)pos % 32, c) == real_at(&out, "pick", r, c));
+    }
+    assert_int_equal(best, whole_at(&out, "argmax", r, 0));
+    for (uint64_t c = 0; c < 32; c++) {
+      float sum = 0.0f;
+      for (uint64_t k = 0; k < 64; k++) {
+        float product = real_at(&in, "x", r, k) * real_at(&in, "w", k, c);
+        /* The page of w is one row of two tiles: K rows past it read 0. */
+        sum += k < 32 ? product : 0.0f;
+      }
+      assert_true(sum == real_at(&out, "dot", r, c));
+      assert_true(real_at(&in, "x", c, r) == real_at(&out, "transpose", r, c));
+    }
+  }
+  uint64_t row = (uint64_t)pos / 32 * 32 + (uint64_t)((32 - pos % 32) % 32);
+  for (uint64_t r = 0; r < 128; r++)
+    for (uint64_t c = 0; c < 64; c++)
+      assert_true((r == row ? real_at(&in, "x", 31, c) : real_at(&in, "cache", r, c)) == real_at(&out, "cache", r, c));
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+  weft_program_free(program);
+}
+
 /** Every scheduled case runs to its end, with the same bits under random interleavings. */
 static void test_interleavings(void **state) {
   (void)state;
@@ -447,21 +491,14 @@ static void test_interleavings(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gemm),
-      cmocka_unit_test(test_int8_epilogue),
-      cmocka_unit_test(test_elementwise),
-      cmocka_unit_test(test_softmax),
-      cmocka_unit_test(test_scalar),
-      cmocka_unit_test(test_items),
-      cmocka_unit_test(test_folds),
-      cmocka_unit_test(test_trip_is_refused_out_of_range),
-      cmocka_unit_test(test_gather),
-      cmocka_unit_test(test_scatter),
-      cmocka_unit_test(test_interleavings),
-      cmocka_unit_test(test_segments),
-      cmocka_unit_test(test_steps_chain_states),
-      cmocka_unit_test(test_faults),
-      cmocka_unit_test(test_integer_that_does_not_fit),
+      cmocka_unit_test(test_gemm),        cmocka_unit_test(test_int8_epilogue),
+      cmocka_unit_test(test_elementwise), cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_scalar),      cmocka_unit_test(test_items),
+      cmocka_unit_test(test_folds),       cmocka_unit_test(test_trip_is_refused_out_of_range),
+      cmocka_unit_test(test_gather),      cmocka_unit_test(test_scatter),
+      cmocka_unit_test(test_generic_all), cmocka_unit_test(test_interleavings),
+      cmocka_unit_test(test_segments),    cmocka_unit_test(test_steps_chain_states),
+      cmocka_unit_test(test_faults),      cmocka_unit_test(test_integer_that_does_not_fit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
