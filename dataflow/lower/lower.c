@@ -279,7 +279,7 @@ bool lower_body(lowering *l, const lower_job *job) {
   if (!l->scratch) return lower_memory(l);
   l->target = weft_mlir_op_block(job->shell, 0);
   if (!lower_collect(l, job)) return false;
-  find_names(l);
+  if (!l->names.sync) find_names(l);
   for (uint32_t i = 0; i < l->body->argument_count; i++)
     l->map[l->body->arguments[i].mark] = l->outermost[l->body->arguments[i].mark] = job->arguments[i];
   l->entry = l->execution = &l->target->arguments[0];

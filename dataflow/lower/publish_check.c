@@ -47,7 +47,8 @@ static bool check_thread_op(publication *p, const weft_mlir_op *op) {
   uint32_t code = weft_mlir_code(op);
   if (code == WEFT_DATAFLOW_THREAD_LAUNCH) return refuse(p, op, NULL, "a thread is launched inside a thread");
   if (code != WEFT_OP_FUNC_CALL) return true;
-  const weft_mlir_op *callee = weft_mlir_lookup(p->module, weft_mlir_attribute_text(op, "callee", ""));
+  const symbol_entry *found = symbol_map_find(&p->symbols, weft_mlir_attribute_text(op, "callee", ""));
+  const weft_mlir_op *callee = found ? found->op : NULL;
   for (const weft_mlir_op *inner = callee ? weft_mlir_next(callee, NULL) : NULL; inner;
        inner = weft_mlir_next(callee, inner))
     if (weft_mlir_code(inner) == WEFT_DATAFLOW_SPATIAL_REGION)
@@ -150,27 +151,23 @@ static bool check_strand(publication *p, const weft_mlir_op *thread) {
 
 /* ---- all ------------------------------------------------------------------------------------------------------- */
 
-static bool name_taken(const publication *p, const char *name) {
-  if (weft_mlir_lookup(p->module, name)) return true;
-  for (uint64_t i = 0; i < p->count; i++)
-    if (p->candidates[i].name && strcmp(p->candidates[i].name, name) == 0) return true;
-  return false;
+/* Nothing else is called `name`, and from now on the graph of `c` is. */
+static bool take_name(publication *p, candidate *c, const char *name) {
+  if (symbol_map_find(&p->symbols, name)) return false;
+  c->name = name;
+  return symbol_map_add(&p->symbols, p->l.scratch, name, NULL);
 }
 
 static bool choose_name(publication *p, candidate *c) {
   const char *given = weft_mlir_attribute_text(c->region, "graph_name", NULL);
-  if (given && !name_taken(p, given)) {
-    c->name = given;
-    return true;
-  }
   if (given)
-    return refuse(p, c->region, "give the region another graph_name", "a symbol of its graph_name is there already");
+    return take_name(p, c, given) ||
+           refuse(p, c->region, "give the region another graph_name", "a symbol of its graph_name is there already");
   for (uint32_t i = 0;; i++) {
     const char *name = weft_arena_printf(p->l.scratch, "%s_graph_%u", weft_mlir_symbol_name(c->thread), i);
     if (!name) return lower_memory(&p->l);
-    if (name_taken(p, name)) continue;
-    c->name = name;
-    return true;
+    if (take_name(p, c, name)) return true;
+    if (weft_arena_failed(p->l.scratch)) return lower_memory(&p->l);
   }
 }
 
@@ -180,6 +177,7 @@ static bool check_candidate(publication *p, candidate *c) {
 }
 
 bool publish_check(publication *p) {
+  if (!symbol_map_of_module(&p->symbols, p->l.scratch, p->module)) return lower_memory(&p->l);
   for (weft_mlir_op *op = weft_mlir_next(p->module, NULL); op; op = weft_mlir_next(p->module, op)) {
     if (weft_mlir_code(op) != WEFT_DATAFLOW_SPATIAL_REGION) continue;
     weft_mlir_op *thread = thread_of(p, op);

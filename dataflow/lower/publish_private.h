@@ -4,6 +4,20 @@
 
 #include "lower_private.h"
 
+typedef struct symbol_entry {
+  const char *name;
+  weft_mlir_op *op; /* NULL: taken by something that is not in the module yet */
+} symbol_entry;
+
+typedef struct symbol_map {
+  symbol_entry *entries;
+  uint64_t capacity, count;
+} symbol_map;
+
+bool symbol_map_add(symbol_map *map, weft_arena *arena, const char *name, weft_mlir_op *op);
+const symbol_entry *symbol_map_find(const symbol_map *map, const char *name);
+bool symbol_map_of_module(symbol_map *map, weft_arena *arena, const weft_mlir_op *module);
+
 /* A loom.spatial_region to be published. */
 typedef struct candidate {
   weft_mlir_op *region, *thread;
@@ -16,6 +30,7 @@ typedef struct publication {
   weft_mlir_op *module;
   candidate *candidates;
   uint64_t count, capacity;
+  symbol_map symbols;    /* of the module, and the names of graphs to come */
   weft_mlir_value **map; /* of the values of the thread being copied, by mark */
   uint64_t next;         /* candidate to be met next while copying */
 } publication;

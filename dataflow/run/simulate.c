@@ -208,8 +208,29 @@ static weft_run_state quiet(weft_simulator *s) {
   return simulate_stuck(s, streams);
 }
 
+/* Fires one actor, in program order as often as it can; false when the run is over with *state. */
+static bool fire(weft_simulator *s, uint32_t index, uint64_t *steps, weft_run_state *state) {
+  int fired = simulate_fire(s, index);
+  while (fired > 0) {
+    s->report.steps++;
+    --*steps;
+    if (s->options.trace) s->options.trace(s->options.trace_context, s->actors[index].op, s->report.steps);
+    if (!*steps || simulate_random(s)) {
+      simulate_mark(s, index);
+      break;
+    }
+    fired = simulate_fire(s, index);
+  }
+  if (fired < 0)
+    *state = faulted(s, index);
+  else if (s->bad_memory)
+    *state = WEFT_RUN_FAILED;
+  return fired >= 0 && !s->bad_memory;
+}
+
 weft_run_state weft_simulator_run(weft_simulator *s, uint64_t steps) {
   uint32_t from = 0, index;
+  weft_run_state state;
   for (uint32_t i = 0; i < s->source_count; i++)
     if (s->sources[i].kind == SOURCE_STREAM) simulate_mark(s, s->sources[i].actor);
   while (simulate_random(s) ? next_random(s, &index) : next_in_order(s, &from, &index)) {
@@ -217,14 +238,7 @@ weft_run_state weft_simulator_run(weft_simulator *s, uint64_t steps) {
       simulate_mark(s, index);
       return WEFT_RUN_LIMIT;
     }
-    int fired = simulate_fire(s, index);
-    if (!fired) continue;
-    if (fired < 0) return faulted(s, index);
-    if (s->bad_memory) return WEFT_RUN_FAILED;
-    simulate_mark(s, index);
-    s->report.steps++;
-    steps--;
-    if (s->options.trace) s->options.trace(s->options.trace_context, s->actors[index].op, s->report.steps);
+    if (!fire(s, index, &steps, &state)) return state;
   }
   return quiet(s);
 }

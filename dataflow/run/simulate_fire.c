@@ -23,11 +23,12 @@ static inline uint64_t front(const weft_simulator *s, const actor *a, uint32_t i
   return q->words[q->head];
 }
 
+/* Others are marked only where they may have waited: for room in a full queue, for a token in an empty one. An actor
+ * that has fired is tried again by itself. */
 static inline void take(weft_simulator *s, const actor *a, uint32_t i) {
   queue *q = input(s, a, i);
   q->head = (q->head + 1) & q->mask;
-  q->count--;
-  simulate_mark(s, q->producer);
+  if (q->count-- == q->capacity) simulate_mark(s, q->producer);
 }
 
 /* Whether a full queue gets room from this firing itself: it is one of the inputs taken (bit i: input i). */
@@ -65,8 +66,8 @@ static inline void emit(weft_simulator *s, const actor *a, uint32_t r, uint64_t 
   for (uint32_t k = s->begins[a->out + r]; k < s->begins[a->out + r + 1]; k++) {
     queue *q = &s->queues[s->fan[k]];
     if (q->count > q->mask && !grow(s, q)) return;
-    q->words[(q->head + q->count++) & q->mask] = word;
-    simulate_mark(s, q->consumer);
+    q->words[(q->head + q->count) & q->mask] = word;
+    if (q->count++ == 0) simulate_mark(s, q->consumer);
   }
 }
 
