@@ -100,7 +100,7 @@ static bool fill(const weft_chip *chip, weft_slot *slot) {
   return true;
 }
 
-/* ---- opening ---- */
+/* ---- sizes ---- */
 
 static bool tensor_bytes(const weft_abi_tensor *tensor, uint64_t *bytes) {
   return !weft_mul_overflow(tensor->rows, tensor->cols, bytes) &&
@@ -114,80 +114,110 @@ uint64_t weft_class_bytes(const weft_abi_class *class) {
   return sum;
 }
 
-/* Nodes of all-reduces are put where peers can fold them in place. */
-static bool is_folded(const weft_chip *chip, int64_t slot) {
-  for (uint32_t s = 0; s < chip->class->step_count; s++) {
-    const weft_abi_all_reduce *reduce =
-        chip->class->steps[s].kind == WEFT_STEP_ALL_REDUCE ? chip->class->steps[s].all_reduce : NULL;
-    if (!reduce) continue;
-    if (reduce->out == slot) return true;
-    for (uint32_t i = 0; i < reduce->node_count; i++)
-      if (chip->parameters[reduce->node_slot + i] == slot) return true;
-  }
-  return false;
+/* ---- what the steps do with a tensor ---- */
+
+static void note_read(weft_chip *chip, int64_t slot, uint32_t step) {
+  weft_slot *read = &chip->slots[slot];
+  if (read->received_at == WEFT_NO_STEP) read->read_elsewhere = true; /* before it is received, or what a file gave */
+  read->last_read = step;
 }
 
-static weft_status open_slot(weft_chip *chip, uint32_t index, weft_diag *diag) {
-  weft_slot *slot = &chip->slots[index];
-  const weft_abi_tensor *tensor = &chip->class->tensors[index];
-  *slot = (weft_slot){.tensor = tensor, .format = (weft_format)tensor->format, .release_at = UINT32_MAX};
-  if (!tensor_bytes(tensor, &slot->bytes)) return weft_error_memory(diag);
-  bool folded = chip->end && chip->end->transport->shared_memory && is_folded(chip, index);
-  slot->own = folded ? chip->end->transport->shared_memory(chip->end, slot->bytes) : NULL;
+static void note_write(weft_chip *chip, int64_t slot, uint32_t step) { chip->slots[slot].last_write = (int64_t)step; }
+
+static void survey_link(weft_chip *chip, const weft_abi_link *link, uint32_t step) {
+  for (uint32_t i = 0; i < link->send_count; i++) {
+    weft_slot *slot = &chip->slots[link->sends[i].tensor];
+    slot->exchanged = true;
+    slot->read_elsewhere = true; /* what is passed on is copied */
+  }
+  for (uint32_t i = 0; i < link->receive_count; i++) {
+    weft_slot *slot = &chip->slots[link->receives[i].tensor];
+    if (slot->received_at != WEFT_NO_STEP) slot->read_elsewhere = true;
+    slot->received_at = step;
+    note_write(chip, link->receives[i].tensor, step);
+  }
+}
+
+static void survey_all_reduce(weft_chip *chip, const weft_abi_all_reduce *reduce, uint32_t step) {
+  for (uint32_t i = 0; i < reduce->node_count; i++) {
+    int64_t slot = chip->parameters[reduce->node_slot + i];
+    if (slot < 0) continue;
+    chip->slots[slot].exchanged = true;
+    chip->slots[slot].read_elsewhere = true;
+  }
+  if (reduce->out < 0) return;
+  chip->slots[reduce->out].exchanged = true;
+  note_write(chip, reduce->out, step);
+}
+
+static void survey_step(weft_chip *chip, const weft_abi_step *step, uint32_t index) {
+  if (!step->reads || !step->writes) chip->unlisted = true;
+  if (step->kind == WEFT_STEP_LINK) {
+    survey_link(chip, step->link, index);
+    return;
+  }
+  if (step->kind == WEFT_STEP_ALL_REDUCE) survey_all_reduce(chip, step->all_reduce, index);
+  for (const int64_t *at = step->reads; at && *at >= 0; at++) note_read(chip, *at, index);
+  for (const int64_t *at = step->writes; at && *at >= 0; at++) {
+    note_write(chip, *at, index);
+    if (chip->slots[*at].received_at != WEFT_NO_STEP) chip->slots[*at].read_elsewhere = true;
+  }
+}
+
+weft_status weft_chip_survey(weft_chip *chip, weft_diag *diag) {
+  const weft_abi_class *class = chip->class;
+  chip->slots = calloc((size_t) class->tensor_count + 1, sizeof *chip->slots);
+  if (!chip->slots) return weft_error_memory(diag);
+  for (uint32_t t = 0; t < class->tensor_count; t++)
+    chip->slots[t] = (weft_slot){.tensor = &class->tensors[t],
+                                 .format = (weft_format) class->tensors[t].format,
+                                 .release_at = WEFT_NO_STEP,
+                                 .received_at = WEFT_NO_STEP,
+                                 .last_read = WEFT_NO_STEP,
+                                 .last_write = -1};
+  for (uint32_t s = 0; s < class->step_count; s++) survey_step(chip, &class->steps[s], s);
+  for (uint32_t t = 0; t < class->tensor_count; t++) {
+    weft_slot *slot = &chip->slots[t];
+    if (!tensor_bytes(slot->tensor, &slot->bytes)) return weft_error_memory(diag);
+    /* Received once a run, read only after that, written by nobody else: it can be read where its sender has it. */
+    bool in_place = slot->received_at != WEFT_NO_STEP && !slot->read_elsewhere && !chip->unlisted &&
+                    slot->tensor->role == WEFT_ROLE_ACTIVATION && slot->last_write == (int64_t)slot->received_at;
+    if (in_place) slot->release_at = slot->last_read;
+  }
+  return WEFT_OK;
+}
+
+uint64_t weft_chip_exchanged_bytes(const weft_chip *chip) {
+  uint64_t sum = 0;
+  for (uint32_t t = 0; t < chip->class->tensor_count; t++)
+    if (chip->slots[t].exchanged && weft_add_overflow(sum, chip->slots[t].bytes + ALIGNMENT, &sum)) return UINT64_MAX;
+  return sum;
+}
+
+/* ---- opening ---- */
+
+static weft_status open_slot(weft_chip *chip, weft_slot *slot, weft_diag *diag) {
+  const weft_transport *transport = chip->end ? chip->end->transport : NULL;
+  bool shared = slot->exchanged && transport && transport->shared_memory;
+  slot->own = shared ? transport->shared_memory(chip->end, slot->bytes) : NULL;
   slot->shared = slot->own != NULL;
   if (!slot->own) slot->own = memory_new(slot->bytes);
   slot->data = slot->own;
   if (!slot->own)
     return weft_error(diag, WEFT_UNAVAILABLE, "run on more chips, or on a machine with more memory",
                       "chip %u: no memory for the %llu bytes of '%s'", chip->index, (unsigned long long)slot->bytes,
-                      tensor->name);
+                      slot->tensor->name);
   if (!fill(chip, slot))
     return weft_error(diag, WEFT_INVALID, NULL, "chip %u: a value of the fill of '%s' does not fit %s", chip->index,
-                      tensor->name, weft_format_name(slot->format));
+                      slot->tensor->name, weft_format_name(slot->format));
   return WEFT_OK;
-}
-
-static bool lists(const int64_t *list, int64_t slot) {
-  for (; list && *list >= 0; list++)
-    if (*list == slot) return true;
-  return false;
-}
-
-/* Whether, and until when, a received tensor may be read where its sender has it: it is received once a step of
- * --steps, every step that reads it comes later, and nobody gets it on from here. */
-static uint32_t last_reader_of_received(const weft_abi_class *class, int64_t slot) {
-  uint32_t received = UINT32_MAX, last = UINT32_MAX;
-  for (uint32_t s = 0; s < class->step_count; s++) {
-    const weft_abi_step *step = &class->steps[s];
-    if (!step->reads || !step->writes) return UINT32_MAX;
-    if (step->kind == WEFT_STEP_LINK) {
-      for (uint32_t i = 0; i < step->link->send_count; i++)
-        if (step->link->sends[i].tensor == slot) return UINT32_MAX;
-      for (uint32_t i = 0; i < step->link->receive_count; i++) {
-        if (step->link->receives[i].tensor != slot) continue;
-        if (received != UINT32_MAX) return UINT32_MAX;
-        received = s;
-      }
-    } else if (lists(step->writes, slot) || step->kind == WEFT_STEP_ALL_REDUCE) {
-      if (lists(step->writes, slot) || lists(step->reads, slot)) return UINT32_MAX;
-    } else if (lists(step->reads, slot)) {
-      if (received == UINT32_MAX) return UINT32_MAX;
-      last = s;
-    }
-  }
-  return received == UINT32_MAX ? UINT32_MAX : last;
 }
 
 weft_status weft_chip_open(weft_chip *chip, weft_diag *diag) {
-  chip->slots = calloc((size_t)chip->class->tensor_count + 1, sizeof *chip->slots);
-  if (!chip->slots) return weft_error_memory(diag);
-  for (uint32_t t = 0; t < chip->class->tensor_count; t++) {
-    weft_status status = open_slot(chip, t, diag);
-    if (status != WEFT_OK) return status;
-    if (chip->slots[t].tensor->role == WEFT_ROLE_ACTIVATION)
-      chip->slots[t].release_at = last_reader_of_received(chip->class, t);
-  }
-  return WEFT_OK;
+  weft_status status = WEFT_OK;
+  for (uint32_t t = 0; status == WEFT_OK && t < chip->class->tensor_count; t++)
+    status = open_slot(chip, &chip->slots[t], diag);
+  return status;
 }
 
 void weft_chip_close(weft_chip *chip) {

@@ -13,6 +13,8 @@
 struct weft_kernel_set;
 struct weft_run;
 
+#define WEFT_NO_STEP UINT32_MAX
+
 /** A tensor of the chip. */
 typedef struct weft_slot {
   const weft_abi_tensor *tensor;
@@ -20,10 +22,14 @@ typedef struct weft_slot {
   uint64_t bytes;
   unsigned char *data; /**< where operations find the elements now: `own`, or a view of the sender's memory */
   unsigned char *own;
-  bool borrowed; /**< `own` is another chip's: equal parameters of one process */
-  bool shared;   /**< `own` is the transport's */
+  bool borrowed;       /**< `own` is another chip's: equal parameters of one process */
+  bool shared;         /**< `own` is the transport's */
+  bool exchanged;      /**< it is sent, or part of an all-reduce: peers may read it in place */
+  bool read_elsewhere; /**< it is not only read after it was received */
+  uint32_t received_at, last_read;
+  int64_t last_write; /**< the last step that writes it; -1: none */
   uint32_t
-      release_at; /**< a received tensor that is read in place: the last step that reads it; UINT32_MAX: it is copied */
+      release_at; /**< a received tensor that is read in place: the last step that does; WEFT_NO_STEP: it is copied */
   weft_transfer *shown; /**< the view `data` points into */
 } weft_slot;
 
@@ -85,7 +91,8 @@ struct weft_chip {
   weft_endpoint *end;
   const struct weft_kernel_set *kernels;
   int threads;
-  bool strict; /**< a product that no fast kernel covers is a fault */
+  bool unlisted; /**< a step does not say what it reads and writes */
+  bool strict;   /**< a product that no fast kernel covers is a fault */
   weft_scratch scratch[WEFT_SCRATCH_COUNT];
   weft_pending *pending;
   uint64_t pending_count, pending_capacity;
@@ -99,7 +106,11 @@ struct weft_chip {
   uint64_t sent;
 };
 
-/** Makes the chip: slots with zeroed memory, fills applied. Needs run, index, row, class, end, kernels, threads set. */
+/** Makes the slots, without memory, from what the steps do with them. Needs class and parameters. */
+weft_status weft_chip_survey(weft_chip *chip, weft_diag *diag);
+/** Bytes of the tensors that peers may read in place. */
+uint64_t weft_chip_exchanged_bytes(const weft_chip *chip);
+/** Gives the slots zeroed memory and applies fills. */
 weft_status weft_chip_open(weft_chip *chip, weft_diag *diag);
 void weft_chip_close(weft_chip *chip);
 /** Bytes of all tensors of row `row` of a class. UINT64_MAX when that leaves 64 bits. */

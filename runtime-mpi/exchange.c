@@ -130,17 +130,10 @@ static bool peer_of(weft_chip *chip, const weft_abi_crossing *crossing, uint32_t
   return number >= 0;
 }
 
-/* Whether a sent slot keeps its bytes until the send is done without anyone waiting in the same run: one step writes
- * it, and that one comes before the link. */
-static bool is_stable(const weft_chip *chip, int64_t slot) {
-  for (uint32_t s = 0; s < chip->class->step_count; s++) {
-    const weft_abi_step *step = &chip->class->steps[s];
-    if (!step->writes) return false;
-    if (s < chip->step) continue;
-    for (const int64_t *at = step->writes; *at >= 0; at++)
-      if (*at == slot) return false;
-  }
-  return true;
+/* Whether a sent slot keeps its bytes until the send is done without anyone waiting in the same run: whoever writes it
+ * comes before the link. */
+static bool is_stable(const weft_chip *chip, const weft_slot *slot) {
+  return !slot->shown && !chip->unlisted && slot->last_write < (int64_t)chip->step;
 }
 
 static bool post_receive(weft_chip *chip, const weft_abi_crossing *crossing) {
@@ -150,7 +143,7 @@ static bool post_receive(weft_chip *chip, const weft_abi_crossing *crossing) {
   if (!weft_chip_settle(chip, crossing->tensor, true)) return false;
   weft_chip_release(chip, slot);
   weft_endpoint *end = chip->end;
-  bool in_place = slot->release_at != UINT32_MAX;
+  bool in_place = slot->release_at != WEFT_NO_STEP;
   weft_transfer *transfer = in_place ? end->transport->view(end, peer, slot->own, slot->bytes)
                                      : end->transport->receive(end, peer, slot->own, slot->bytes);
   return weft_chip_keep(chip, transfer, crossing->tensor, in_place ? WEFT_PENDING_VIEW : WEFT_PENDING_RECEIVE);
@@ -162,7 +155,7 @@ static bool post_send(weft_chip *chip, const weft_abi_crossing *crossing) {
   if (!slot || !peer_of(chip, crossing, &peer)) return false;
   if (!weft_chip_settle(chip, crossing->tensor, false)) return false;
   chip->sent += slot->bytes;
-  bool stable = !slot->shown && is_stable(chip, crossing->tensor);
+  bool stable = is_stable(chip, slot);
   return weft_chip_keep(chip, chip->end->transport->send(chip->end, peer, slot->data, slot->bytes, stable),
                         crossing->tensor, WEFT_PENDING_SEND);
 }

@@ -125,6 +125,15 @@ static weft_status finish(weft_run *run, const weft_run_job *job, double seconds
   return status;
 }
 
+/* Tensors that ranks of one host exchange are made where both see them. */
+static void share(weft_run *run) {
+  weft_endpoint *end = run->chips[0].end;
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < run->chip_count; i++)
+    if (weft_add_overflow(sum, weft_chip_exchanged_bytes(&run->chips[i]), &sum)) sum = UINT64_MAX;
+  if (end->transport->share) end->transport->share(end, sum);
+}
+
 static weft_status all_turns(weft_run *run, const weft_run_job *job, weft_source *source, weft_diag *diag) {
   weft_status status = start(run, job, diag);
   if (status != WEFT_OK) return status;
@@ -133,6 +142,7 @@ static weft_status all_turns(weft_run *run, const weft_run_job *job, weft_source
   status = settle(run, status, false, diag);
   if (status != WEFT_OK) return status;
   if (run->options.dry_run) return dry_run(run, diag);
+  share(run);
   status = settle(run, weft_source_load(source, run, diag), false, diag);
   weft_source_close(source);
   if (status != WEFT_OK) return status;

@@ -27,7 +27,10 @@ static weft_status check_ranks(const weft_abi_program *program, const char *comm
 }
 
 static int run_program(const weft_abi_program *program, const weft_run_options *options, weft_diag *diag) {
-  weft_mpi_net *net = weft_mpi_net_new(MPI_COMM_WORLD, options->message_limit, options->timeout, diag);
+  const weft_mpi_net_options net_options = {.message_limit = options->message_limit,
+                                            .host_ranks = (uint32_t)options->host_ranks,
+                                            .timeout = options->timeout};
+  weft_mpi_net *net = weft_mpi_net_new(MPI_COMM_WORLD, &net_options, diag);
   if (!net) {
     weft_run_print(diag);
     return weft_status_exit_code(WEFT_UNAVAILABLE);

@@ -9,10 +9,15 @@
 
 typedef struct weft_mpi_net weft_mpi_net;
 
-/** A net over the ranks of `comm`, which is duplicated: collective. `message_limit`: bytes of the largest single
- * message, 0: 1 GiB. NULL, with a message, when MPI or memory fails. */
-weft_mpi_net *weft_mpi_net_new(MPI_Comm comm, uint64_t message_limit, double timeout, weft_diag *diag);
-/** Frees it: collective unless the run failed. */
+typedef struct weft_mpi_net_options {
+  uint64_t message_limit; /**< bytes of the largest single message; 0: 1 GiB */
+  uint32_t host_ranks;    /**< so many consecutive ranks of a host are seen as one host; 0: all */
+  double timeout;         /**< seconds; 0: none */
+} weft_mpi_net_options;
+
+/** A net over the ranks of `comm`, which is duplicated: collective. NULL, with a message, when MPI or memory fails. */
+weft_mpi_net *weft_mpi_net_new(MPI_Comm comm, const weft_mpi_net_options *options, weft_diag *diag);
+/** Frees it: collective unless a rank was lost. */
 void weft_mpi_net_free(weft_mpi_net *net);
 weft_endpoint *weft_mpi_net_end(weft_mpi_net *net);
 weft_process *weft_mpi_net_process(weft_mpi_net *net);

@@ -20,6 +20,7 @@
   ROW(kernel, "NAME", "use these kernels (WEFT_KERNEL does the same)")                                                 \
   ROW(kernel_strict, NULL, "refuse what the kernels do not cover, instead of plain C")                                 \
   ROW(threads, "N", "threads a chip (default OMP_NUM_THREADS, shared among the chips of a process)")                   \
+  ROW(host_ranks, "N", "see every N ranks of a host as a host of their own, which share no memory with others")        \
   ROW(message_limit, "BYTES", "cut larger messages (default 1073741824)")                                              \
   ROW(help, NULL, "print this")
 
@@ -70,6 +71,7 @@ static bool set_option(weft_run_options *options, option index, const char *valu
   case OPTION_kernel: options->kernel = value; return true;
   case OPTION_steps: return read_number(value, 1, &options->steps);
   case OPTION_threads: return read_number(value, 1, &options->threads);
+  case OPTION_host_ranks: return read_number(value, 1, &options->host_ranks) && options->host_ranks <= INT32_MAX;
   case OPTION_message_limit: return read_number(value, 64, &options->message_limit);
   case OPTION_timeout: return read_seconds(value, &options->timeout);
   case OPTION_dry_run: options->dry_run = true; return true;

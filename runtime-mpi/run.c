@@ -165,7 +165,8 @@ static weft_status open_chip(weft_run *run, const weft_run_job *job, uint32_t in
   chip->step = UINT32_MAX;
   pthread_mutex_init(&chip->fault.lock, NULL);
   if (run->options.stats) chip->times = calloc((size_t)chip->class->step_count + 1, sizeof *chip->times);
-  return run->options.stats && !chip->times ? weft_error_memory(diag) : WEFT_OK;
+  if (run->options.stats && !chip->times) return weft_error_memory(diag);
+  return weft_chip_survey(chip, diag);
 }
 
 weft_status weft_run_open(weft_run *run, const weft_run_job *job, weft_diag *diag) {

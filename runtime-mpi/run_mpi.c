@@ -22,7 +22,7 @@ static int run_on(const weft_abi_program *program, MPI_Comm comm, uint64_t steps
     if (rank == 0) weft_run_print(diag);
     return weft_status_exit_code(WEFT_INVALID);
   }
-  weft_mpi_net *net = weft_mpi_net_new(comm, 0, 0, diag);
+  weft_mpi_net *net = weft_mpi_net_new(comm, &(weft_mpi_net_options){0}, diag);
   if (!net) {
     weft_run_print(diag);
     return weft_status_exit_code(WEFT_UNAVAILABLE);

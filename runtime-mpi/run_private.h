@@ -13,6 +13,7 @@ typedef struct weft_run_options {
   double timeout;         /**< seconds; 0: wait for ever */
   const char *kernel;     /**< kernel set by name; NULL: the best this host has */
   uint64_t message_limit; /**< bytes of the largest single message; 0: the transport's own */
+  uint64_t host_ranks;    /**< ranks that are seen as one host; 0: as it is */
   uint64_t threads;       /**< a chip; 0: OMP_NUM_THREADS / local chips */
 } weft_run_options;
 

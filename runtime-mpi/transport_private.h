@@ -46,8 +46,10 @@ struct weft_transport {
   weft_wait (*wait)(weft_endpoint *end, weft_transfer *transfer);
   /** After DONE, or after a failure once the run is over. */
   void (*finish)(weft_endpoint *end, weft_transfer *transfer);
-  /** Memory that peers can see, zeroed and aligned to 64, for tensors that all-reduces fold; NULL: the transport has
-   * none to give, use plain memory. Lives as long as the endpoint. */
+  /** Prepares memory that peers can see, `bytes` of this process: every process calls it once, before tensors are made.
+   * NULL: there is nothing to prepare. Without such memory messages still get through. */
+  void (*share)(weft_endpoint *end, uint64_t bytes);
+  /** Some of it, zeroed and aligned to 64; NULL: use plain memory. Lives as long as the endpoint. */
   void *(*shared_memory)(weft_endpoint *end, uint64_t bytes);
   /** The transport's own words for WEFT_WAIT_FAILED, or "". */
   const char *(*reason)(weft_endpoint *end);

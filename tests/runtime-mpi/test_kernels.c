@@ -18,6 +18,7 @@ enum { MOST = 70 };
 
 static bool thorough;
 static uint64_t only_seed;
+static char repeat[64]; /* the command that repeats only this shape */
 
 static const weft_kernel_set *plain_set(void) {
   uint32_t last = 0;
@@ -97,9 +98,9 @@ static void check_part(const weft_kernel_set *set, const whole *w, uint64_t m, u
   if (!bench_run(set, &product, a.data, b.data, bias.data, out.data, fault)) fail_msg("%s: %s", set->name, fault);
   uint64_t at = first_difference(product.out, out.data, w->out, m, n, width);
   if (at != UINT64_MAX)
-    fail_msg("%s: m %llu n %llu k %llu %s x %s segments %u threads %d: element %llu differs", set->name,
+    fail_msg("%s: m %llu n %llu k %llu %s x %s segments %u threads %d: element %llu differs\n%s", set->name,
              (unsigned long long)m, (unsigned long long)n, (unsigned long long)product.k, weft_format_name(product.a),
-             weft_format_name(product.b), product.segments, product.threads, (unsigned long long)at);
+             weft_format_name(product.b), product.segments, product.threads, (unsigned long long)at, repeat);
   guarded_free(&a);
   guarded_free(&b);
   guarded_free(&out);
@@ -170,6 +171,7 @@ static uint64_t random_extent(uint64_t *state, uint64_t most) {
 }
 
 static void random_shape(uint64_t seed) {
+  snprintf(repeat, sizeof repeat, "test_runtime_kernels %llu", (unsigned long long)seed);
   static const weft_format operands[][3] = {{WEFT_FP32, WEFT_FP32, WEFT_FP32}, {WEFT_BF16, WEFT_BF16, WEFT_BF16},
                                             {WEFT_FP16, WEFT_FP8, WEFT_FP16},  {WEFT_FP32, WEFT_BF16, WEFT_FP8},
                                             {WEFT_INT8, WEFT_INT8, WEFT_INT8}, {WEFT_INT8, WEFT_INT8, WEFT_INT32},
@@ -205,10 +207,8 @@ static void random_shapes(void **state) {
   (void)state;
   uint64_t count = thorough ? 1000 : 40;
   for (uint64_t seed = only_seed ? only_seed : 1; seed <= (only_seed ? only_seed : count); seed++) {
-    print_message("\rtest_runtime_kernels %llu", (unsigned long long)seed); /* repeats this shape */
     random_shape(seed);
   }
-  print_message("\n");
 }
 
 /* ---- the ends of int8 ---- */

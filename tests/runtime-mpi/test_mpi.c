@@ -116,13 +116,28 @@ static void links(void **state) {
   }
 }
 
+/* Ranks that share memory with some of the others only: both ways of a message in one run. */
+static void two_hosts(void **state) {
+  (void)state;
+  for (int seen = 1; seen <= 2; seen++) {
+    char arguments[32];
+    snprintf(arguments, sizeof arguments, "--host-ranks %d", seen);
+    check(&(test_shape){TEST_ROWS, .chips = 4, .m = 60, .k = 256, .n = 100, .format = WEFT_FP32, .segments = 8,
+                        .bias = true, .relu = true},
+          3, arguments);
+    check(&(test_shape){TEST_RING, .chips = 4, .m = 7, .k = 11, .format = WEFT_INT32}, 50, arguments);
+    check(&(test_shape){TEST_PIPELINE, .chips = 4, .m = 6, .k = 40, .format = WEFT_FP32}, 40, arguments);
+  }
+}
+
 /* The limit is far below the messages' sizes: 64 bytes cut them into dozens. */
 static void messages_are_cut(void **state) {
   (void)state;
-  check(&(test_shape){TEST_RING, .chips = 3, .m = 17, .k = 31, .format = WEFT_INT32}, 5, "--message-limit 64");
+  check(&(test_shape){TEST_RING, .chips = 3, .m = 17, .k = 31, .format = WEFT_INT32}, 5,
+        "--host-ranks 1 --message-limit 64");
   check(&(test_shape){TEST_ROWS, .chips = 3, .m = 60, .k = 256, .n = 100, .format = WEFT_FP32, .segments = 8,
                       .bias = true, .relu = true},
-        2, "--message-limit 1000");
+        2, "--host-ranks 1 --message-limit 1000");
 }
 
 static void reports(void **state) {
@@ -261,11 +276,13 @@ static void killed_rank(void **state) {
   unlink(out_path);
   char text[128];
   test_shape_print(&shape, text, sizeof text);
+  /* The map is printed when the ranks are about to run. */
   snprintf(command, sizeof command,
-           "%s %s mpi %s --in %s --out %s --steps 100000000 --map & sleep 3; "
-           "victim=$(pgrep -f '^%s mpi %s --in %s' | head -1); kill -KILL $victim; date +%%s > %s/killed; wait $!; "
-           "code=$?; echo took $(($(date +%%s) - $(cat %s/killed))); exit $code",
-           command_mpirun(3), WEFT_RUN_SHAPE, text, in_path, out_path, WEFT_RUN_SHAPE, text, in_path, folder, folder);
+           "cd %s; %s %s mpi %s --in in.h5 --out out.h5 --steps 100000000 --map >log 2>&1 & runs=$!; cd %s; "
+           "until grep -q 'rank 2' log; do sleep 0.1; done; sleep 2; "
+           "kill -KILL $(pgrep -f '^%s mpi %s --in in.h5' | head -1); date +%%s >killed; wait $runs; code=$?; "
+           "echo took $(($(date +%%s) - $(cat killed))); cat log; exit $code",
+           folder, command_mpirun(3), WEFT_RUN_SHAPE, text, folder, WEFT_RUN_SHAPE, text);
   command_run(command, LIMIT, &result);
   if (result.late) fail_with("it hangs");
   if (result.status == 0) fail_with("status 0");
@@ -315,21 +332,14 @@ static int remove_folder(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products),
-      cmocka_unit_test(all_reduces),
-      cmocka_unit_test(links),
-      cmocka_unit_test(random_reductions),
-      cmocka_unit_test(messages_are_cut),
-      cmocka_unit_test(reports),
-      cmocka_unit_test(wrong_rank_count),
-      cmocka_unit_test(missing_dataset),
-      cmocka_unit_test(wrong_shape),
-      cmocka_unit_test(truncated_file),
-      cmocka_unit_test(usage),
-      cmocka_unit_test(dry_run),
-      cmocka_unit_test(value_that_does_not_fit),
-      cmocka_unit_test(killed_rank),
-      cmocka_unit_test(silent_link),
+      cmocka_unit_test(products),        cmocka_unit_test(all_reduces),
+      cmocka_unit_test(links),           cmocka_unit_test(random_reductions),
+      cmocka_unit_test(two_hosts),       cmocka_unit_test(messages_are_cut),
+      cmocka_unit_test(reports),         cmocka_unit_test(wrong_rank_count),
+      cmocka_unit_test(missing_dataset), cmocka_unit_test(wrong_shape),
+      cmocka_unit_test(truncated_file),  cmocka_unit_test(usage),
+      cmocka_unit_test(dry_run),         cmocka_unit_test(value_that_does_not_fit),
+      cmocka_unit_test(killed_rank),     cmocka_unit_test(silent_link),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,197 @@
+/* The stages, buffers and edges of one unit. */
+#include "unit_private.h"
+
+#include <string.h>
+
+static const char *text_of(weft_lowering *l, const char *name) {
+  return weft_arena_string(l->program->arena, name, strlen(name));
+}
+
+static uint32_t add_buffer(unit_plan *p, const char *name, weft_buffer_kind kind, uint64_t depth, uint64_t tiles,
+                           weft_format dtype) {
+  weft_lowering *l = p->l;
+  weft_program *program = l->program;
+  if (!weft_arena_grow(program->arena, &program->buffers, program->buffer_count, &l->buffer_capacity,
+                       sizeof *program->buffers))
+    return 0;
+  weft_buffer buffer = {.id = (uint32_t)program->buffer_count,
+                        .name = text_of(l, name),
+                        .kind = kind,
+                        .depth_pages = depth,
+                        .page_tiles = tiles,
+                        .dtype = dtype,
+                        .origin = WEFT_NONE,
+                        .alias_of = WEFT_NONE};
+  buffer.space = kind == WEFT_BUFFER_ACCUMULATOR ? WEFT_MEM_ACC : WEFT_MEM_LOCAL;
+  if (l->graph->chips > 1) buffer.site = (weft_optional_site){true, {0, 0, p->chip}};
+  program->buffers[program->buffer_count++] = buffer;
+  return buffer.id;
+}
+
+static void add_edge(unit_plan *p, uint32_t from, uint32_t buffer, uint32_t to, weft_handshake_kind handshake) {
+  weft_lowering *l = p->l;
+  weft_program *program = l->program;
+  uint32_t *readers = WEFT_NEW_ARRAY(program->arena, uint32_t, 1);
+  if (!readers ||
+      !weft_arena_grow(program->arena, &program->edges, program->edge_count, &l->edge_capacity, sizeof *program->edges))
+    return;
+  *readers = to;
+  program->requires_handshakes |= 1u << handshake;
+  program->edges[program->edge_count] = (weft_edge){.id = (uint32_t)program->edge_count,
+                                                    .from = from,
+                                                    .buffer = buffer,
+                                                    .to = readers,
+                                                    .to_count = 1,
+                                                    .handshake = handshake};
+  program->edge_count++;
+}
+
+/** Appends a stage with room for its buffers; NULL without memory. */
+static weft_stage *add_stage(unit_plan *p, const char *name, weft_stage_kind kind, uint32_t item, uint32_t in_count,
+                             const uint32_t *ins, uint32_t out) {
+  weft_lowering *l = p->l;
+  weft_program *program = l->program;
+  uint32_t *in_copy = WEFT_NEW_ARRAY(program->arena, uint32_t, in_count);
+  uint32_t *out_copy = WEFT_NEW_ARRAY(program->arena, uint32_t, 1);
+  if (!in_copy || !out_copy ||
+      !weft_arena_grow(program->arena, &program->stages, program->stage_count, &l->stage_capacity,
+                       sizeof *program->stages))
+    return NULL;
+  if (in_count) memcpy(in_copy, ins, in_count * sizeof *ins);
+  *out_copy = out;
+  weft_stage *stage = &program->stages[program->stage_count];
+  *stage = (weft_stage){.id = (uint32_t)program->stage_count,
+                        .name = text_of(l, name),
+                        .kind = kind,
+                        .ins = in_copy,
+                        .in_count = in_count,
+                        .outs = out_copy,
+                        .out_count = out == WEFT_NONE ? 0 : 1,
+                        .item = item,
+                        .origin = WEFT_NONE};
+  stage->role = kind == WEFT_STAGE_LOAD || kind == WEFT_STAGE_STORE ? WEFT_SITE_MOVEMENT : WEFT_SITE_COMPUTE;
+  program->stage_count++;
+  return stage;
+}
+
+static uint32_t add_item(unit_plan *p) {
+  weft_work_list *work = &p->l->program->work;
+  if (!weft_arena_grow(p->l->program->arena, &work->items, work->item_count, &p->l->item_capacity, sizeof *work->items))
+    return 0;
+  uint32_t id = (uint32_t)work->item_count++;
+  work->items[id] = (weft_work_item){.id = id, .row0_t = p->row_t, .h_t = p->rows_t, .w_t = p->plane.cols_t};
+  return id;
+}
+
+static uint64_t pattern_tiles(const weft_access_pattern *pattern) { return pattern->block_h * pattern->block_w; }
+
+/** Writes the loads of the unit; `buffers` receives their buffers in order. */
+static bool write_loads(unit_plan *p, uint32_t item, uint32_t *buffers) {
+  const weft_graph *graph = p->l->graph;
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < p->compute_count; i++)
+    for (uint32_t j = 0; j < p->computes[i].in_count; j++) {
+      const unit_input *in = &p->computes[i].ins[j];
+      if (in->previous) continue;
+      const weft_value *value = &graph->values[in->load.value];
+      char *name = weft_arena_printf(p->l->scratch, "%s.load%u", p->computes[i].name, j);
+      if (!name) return false;
+      buffers[at] =
+          add_buffer(p, value->name, WEFT_BUFFER_FIFO, in->load.depth, pattern_tiles(&in->load.pattern), value->dtype);
+      weft_stage *stage = add_stage(p, name, WEFT_STAGE_LOAD, item, 0, NULL, buffers[at++]);
+      if (!stage) return false;
+      stage->load.tensor = p->l->tensor_of[in->load.value];
+      stage->load.pattern = in->load.pattern;
+      stage->load.num_blocks = in->load.num_blocks;
+      stage->load.multicast = WEFT_NONE;
+    }
+  return true;
+}
+
+/** The buffer that compute `i` leaves its result in. */
+static uint32_t result_buffer(unit_plan *p, uint32_t i) {
+  const unit_compute *c = &p->computes[i];
+  if (i + 1 < p->compute_count)
+    return add_buffer(p, c->out_name, WEFT_BUFFER_ACCUMULATOR, 1, unit_page_tiles(p), c->out_dtype);
+  return add_buffer(p, c->out_name, WEFT_BUFFER_FIFO, 2, unit_page_tiles(p), c->out_dtype);
+}
+
+static bool write_compute(unit_plan *p, uint32_t i, uint32_t item, const uint32_t *loads, uint32_t *next_load,
+                          uint32_t previous, uint32_t out) {
+  unit_compute *c = &p->computes[i];
+  weft_arena *arena = p->l->program->arena;
+  uint32_t *ins = WEFT_NEW_ARRAY(p->l->scratch, uint32_t, c->in_count);
+  weft_compute_op *op = WEFT_NEW(arena, weft_compute_op);
+  if (!ins || !op) return false;
+  for (uint32_t j = 0; j < c->in_count; j++) ins[j] = c->ins[j].previous ? previous : loads[(*next_load)++];
+  *op = c->op;
+  if (op->kind == WEFT_COMPUTE_BIAS) op->bias = ins[1];
+  weft_stage *stage =
+      add_stage(p, c->name, c->all_reduce ? WEFT_STAGE_ALL_REDUCE : WEFT_STAGE_COMPUTE, item, c->in_count, ins, out);
+  if (!stage) return false;
+  if (c->all_reduce) {
+    stage->all_reduce.pool = c->pool;
+    stage->all_reduce.tensor = p->l->tensor_of[p->out];
+    stage->all_reduce.combine = op;
+  } else {
+    stage->compute = op;
+  }
+  return true;
+}
+
+static bool write_store(unit_plan *p, uint32_t item, uint32_t buffer) {
+  char *name = weft_arena_printf(p->l->scratch, "%s.store", p->computes[p->compute_count - 1].name);
+  weft_stage *stage = name ? add_stage(p, name, WEFT_STAGE_STORE, item, 1, &buffer, WEFT_NONE) : NULL;
+  if (!stage) return false;
+  stage->store.tensor = p->l->tensor_of[p->out];
+  stage->store.pattern = unit_result_pattern(p);
+  stage->store.sub_blocks = p->rows ? (weft_pair){p->rows_t, 1} : (weft_pair){p->plane.rows_t, p->plane.cols_t};
+  return true;
+}
+
+weft_status unit_write(unit_plan *p) {
+  weft_lowering *l = p->l;
+  uint32_t load_count = 0;
+  for (uint32_t i = 0; i < p->compute_count; i++)
+    for (uint32_t j = 0; j < p->computes[i].in_count; j++) load_count += !p->computes[i].ins[j].previous;
+  uint32_t first = (uint32_t)l->program->stage_count, item = add_item(p);
+  uint32_t *loads = WEFT_NEW_ARRAY(l->scratch, uint32_t, load_count);
+  if (!loads || !write_loads(p, item, loads)) return weft_error_memory(l->diag);
+  uint32_t next_load = 0, previous = WEFT_NONE;
+  for (uint32_t i = 0; i < p->compute_count; i++) {
+    uint32_t stage = first + load_count + i;
+    for (uint32_t j = 0, at = next_load; j < p->computes[i].in_count; j++)
+      if (!p->computes[i].ins[j].previous) {
+        add_edge(p, first + at, loads[at], stage, WEFT_HANDSHAKE_FIFO);
+        at++;
+      }
+    if (i) add_edge(p, stage - 1, previous, stage, WEFT_HANDSHAKE_VALID_READY);
+    uint32_t out = result_buffer(p, i);
+    if (!write_compute(p, i, item, loads, &next_load, previous, out)) return weft_error_memory(l->diag);
+    previous = out;
+  }
+  uint32_t last = first + load_count + p->compute_count - 1;
+  add_edge(p, last, previous, last + 1, WEFT_HANDSHAKE_FIFO);
+  if (!write_store(p, item, previous)) return weft_error_memory(l->diag);
+  if (l->program->stage_count >= WEFT_NONE || l->program->buffer_count >= WEFT_NONE)
+    return weft_error(l->diag, WEFT_INVALID, NULL, "the program has more stages than ids");
+  return weft_lower_memory(l);
+}
+
+weft_status weft_lower_unit(weft_lowering *l, const weft_unit *unit) {
+  const weft_graph *graph = l->graph;
+  const weft_graph_op *head = &graph->ops[unit->ops[0]];
+  unit_plan p = {.l = l,
+                 .chip = head->chip,
+                 .out = graph->ops[unit->ops[unit->op_count - 1]].out,
+                 .computes = WEFT_NEW_ARRAY(l->scratch, unit_compute, (uint64_t)unit->op_count + 1)};
+  if (!p.computes) return weft_error_memory(l->diag);
+  p.plane = weft_value_plane(&graph->values[p.out]);
+  p.rows_t = p.plane.rows_t;
+  p.rows = head->kind != WEFT_GRAPH_MATMUL;
+  if (head->kind == WEFT_GRAPH_SLICE || head->kind == WEFT_GRAPH_ASSEMBLE) return unit_write_copy(&p, head);
+  weft_status status = unit_plan_head(&p, head);
+  for (uint32_t i = 1; i < unit->op_count && status == WEFT_OK; i++)
+    status = unit_plan_epilogue(&p, &graph->ops[unit->ops[i]], l->chained[unit->ops[i]] - 1u);
+  return status == WEFT_OK ? unit_write(&p) : status;
+}
