@@ -97,7 +97,7 @@ static void check_network(const network *n) {
   weft_program_free(program);
   static const char *const cases[][2] = {{"x=2", "columns"}, {"x=3", "rows"},       {"x=4", "rows"},
                                          {"x=2", "batch"},   {"x=4", "column-row"}, {"x=2,y=2", "x=batch,y=columns"},
-                                         {"x=3", "columns"}};
+                                         {"x=3", "columns"}, {"x=2", "pipeline"},   {"x=64", "columns"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     program = machine_program(graph, cases[i][0], cases[i][1]);
     check(graph, &in, &want, program);
@@ -120,28 +120,32 @@ static void test_networks(void **state) {
   for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) check_network(&networks[i]);
 }
 
-/** Every chip's program of a split is planned and certified by itself. */
+/** Every chip's program of a split is planned and certified by itself, also where chips have nothing to do. */
+static void check_split(const network *n, const char *split) {
+  weft_graph *graph = make_network(n);
+  weft_program *machine = machine_program(graph, "x=4", split);
+  weft_program *programs[4] = {0};
+  weft_status status = weft_split(machine, 4, programs, graph_diag);
+  if (status) print_error("%s\n", first_message(graph_diag));
+  assert_int_equal(status, WEFT_OK);
+  for (int c = 0; c < 4; c++) {
+    plan_for(programs[c], "cpu", NULL);
+    assert_int_equal(weft_program_phase(programs[c]), WEFT_PHASE_VERIFIED);
+    weft_program_free(programs[c]);
+  }
+  weft_program_free(machine);
+  weft_graph_free(graph);
+}
+
 static void test_split_programs(void **state) {
   (void)state;
-  network n = {{96, 64, 40, 10}, 4, 33, WEFT_FP32, 4};
-  weft_graph *graph = make_network(&n);
+  static const network networks[] = {{{96, 64, 40, 10}, 4, 33, WEFT_FP32, 4},
+                                     {{33, 65, 7}, 3, 5, WEFT_FP32, 0},
+                                     {{1, 1}, 2, 1, WEFT_FP32, 0},
+                                     {{64, 40, 10}, 3, 2, WEFT_INT8, 0}};
   static const char *const splits[] = {"columns", "rows", "batch", "column-row"};
-  for (size_t i = 0; i < 4; i++) {
-    weft_program *machine = machine_program(graph, "x=4", splits[i]);
-    weft_program *programs[4] = {0};
-    weft_diag *diag = weft_diag_new();
-    weft_status status = weft_split(machine, 4, programs, diag);
-    if (status) print_error("%s\n", first_message(diag));
-    assert_int_equal(status, WEFT_OK);
-    for (int c = 0; c < 4; c++) {
-      plan_for(programs[c], "cpu", NULL);
-      assert_int_equal(weft_program_phase(programs[c]), WEFT_PHASE_VERIFIED);
-      weft_program_free(programs[c]);
-    }
-    weft_program_free(machine);
-    weft_diag_free(diag);
-  }
-  weft_graph_free(graph);
+  for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+    for (size_t s = 0; s < 4; s++) check_split(&networks[i], splits[s]);
 }
 
 int main(void) {
