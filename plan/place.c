@@ -16,6 +16,7 @@ typedef struct block {
   weft_site site;
   uint64_t index, count; /**< among the blocks of its unit */
   uint64_t ibw;          /**< MATMUL */
+  uint32_t from;         /**< the item it is cut from, or WEFT_NONE */
 } block;
 
 typedef struct placer {
@@ -32,6 +33,9 @@ typedef struct placer {
   weft_edge *edge_items;
   weft_work_item *items;
   weft_site *item_sites;
+  uint32_t *first_of_item; /**< by old item: its newest block's item */
+  uint32_t *next_of_item;  /**< by new item: the one before it from the same old item */
+  uint64_t next_capacity;
   weft_engine_slot *slots;
   uint64_t stage_count, buffer_count, edge_count, item_count;
   uint64_t stage_capacity, buffer_capacity, edge_capacity, item_capacity, slot_capacity, site_capacity;
@@ -319,16 +323,41 @@ static void clone_edges(placer *p, uint64_t unit) {
   }
 }
 
+static bool same_block(const placer *p, uint32_t item, const block *b) {
+  const weft_work_item *a = &p->items[item];
+  return weft_site_equal(p->item_sites[item], b->site) && a->coord.first == b->item.coord.first &&
+         a->coord.second == b->item.coord.second && a->row0_t == b->item.row0_t && a->col0_t == b->item.col0_t &&
+         a->h_t == b->item.h_t && a->w_t == b->item.w_t;
+}
+
+/** The block's item: units that share an item share its blocks' items too, where they are cut alike. */
+static bool take_item(placer *p, block *b) {
+  uint32_t *newest = b->from == WEFT_NONE ? NULL : &p->first_of_item[b->from];
+  for (uint32_t i = newest ? *newest : WEFT_NONE; i != WEFT_NONE; i = p->next_of_item[i])
+    if (same_block(p, i, b)) {
+      b->item.id = i;
+      return true;
+    }
+  uint64_t n = p->item_count;
+  if (!weft_arena_grow(p->scratch, &p->items, n, &p->item_capacity, sizeof *p->items) ||
+      !weft_arena_grow(p->scratch, &p->item_sites, n, &p->site_capacity, sizeof *p->item_sites) ||
+      !weft_arena_grow(p->scratch, &p->next_of_item, n, &p->next_capacity, sizeof *p->next_of_item))
+    return false;
+  b->item.id = (uint32_t)n;
+  p->items[n] = b->item;
+  p->item_sites[n] = b->site;
+  p->next_of_item[n] = newest ? *newest : WEFT_NONE;
+  if (newest) *newest = (uint32_t)n;
+  p->item_count++;
+  return true;
+}
+
 static void clone_unit(placer *p, uint64_t unit_index, block *b) {
   const plan_unit *unit = &p->units.items[unit_index];
-  if (!weft_arena_grow(p->scratch, &p->items, p->item_count, &p->item_capacity, sizeof *p->items) ||
-      !weft_arena_grow(p->scratch, &p->item_sites, p->item_count, &p->site_capacity, sizeof *p->item_sites)) {
+  if (!take_item(p, b)) {
     p->failed = true;
     return;
   }
-  b->item.id = (uint32_t)p->item_count;
-  p->items[p->item_count] = b->item;
-  p->item_sites[p->item_count++] = b->site;
   clone_buffers(p, unit, b);
   for (uint64_t i = 0; i < unit->stage_count && !p->failed; i++) clone_stage(p, unit, b, unit->stages[i]);
   if (!p->failed) clone_edges(p, unit_index);
@@ -352,7 +381,11 @@ static void place_matmul_item(placer *p, uint64_t u, const weft_work_item *item,
   uint64_t ibw = plan_divisor(weft_max_u64(unit->k_tiles, 1), plan->block.ibw);
   for (uint64_t i = 0; i < down && !p->failed; i++)
     for (uint64_t j = 0; j < across && !p->failed; j++) {
-      block b = {.row0 = i * plan->per_site_m, .col0 = j * plan->per_site_n, .ibw = ibw, .coord = item->coord};
+      block b = {.row0 = i * plan->per_site_m,
+                 .col0 = j * plan->per_site_n,
+                 .ibw = ibw,
+                 .coord = item->coord,
+                 .from = item->id};
       b.rows = weft_min_u64(plan->per_site_m, rows - b.row0);
       b.cols = weft_min_u64(plan->per_site_n, cols - b.col0);
       weft_pair coord = {item->coord.first * down + i, item->coord.second * across + j};
@@ -371,7 +404,12 @@ static void place_rows_item(placer *p, uint64_t u, const weft_work_item *item, u
   uint64_t rows = weft_min_u64(unit->rows, weft_ceil_div(item->h_t, block_h));
   uint64_t count = alone ? weft_ceil_div(rows, per_site) : 1;
   for (uint64_t i = 0; i < count && !p->failed; i++) {
-    block b = {.row0 = i * per_site, .cols = unit->cols, .coord = item->coord, .index = i, .count = alone ? count : 2};
+    block b = {.row0 = i * per_site,
+               .cols = unit->cols,
+               .coord = item->coord,
+               .index = i,
+               .count = alone ? count : 2,
+               .from = item->id};
     b.rows = alone ? weft_min_u64(per_site, rows - b.row0) : rows;
     b.item = *item;
     if (alone) b.item.coord = (weft_pair){i, 0};
@@ -385,7 +423,7 @@ static void place_rows_item(placer *p, uint64_t u, const weft_work_item *item, u
 /** One copy of the unit as it is. */
 static void place_whole_item(placer *p, uint64_t u, const weft_work_item *item, uint64_t ordinal, bool alone) {
   const plan_unit *unit = &p->units.items[u];
-  block b = {.item = *item, .coord = item->coord, .count = alone ? 1 : 2, .cols = unit->cols};
+  block b = {.item = *item, .coord = item->coord, .count = alone ? 1 : 2, .cols = unit->cols, .from = item->id};
   if (unit->kind == UNIT_ROWS) b.rows = item->h_t && item->w_t ? unit->rows : 0;
   b.site = site_by_index(p, unit, ordinal);
   clone_unit(p, u, &b);
@@ -403,7 +441,7 @@ static void place_unit(placer *p, uint64_t u, const weft_block_plan *plan, bool 
   const plan_unit *unit = &p->units.items[u];
   weft_span items = plan_section_items(program, unit->section);
   if (unit->item != WEFT_NONE) items = (weft_span){unit->item, (uint64_t)unit->item + 1};
-  static const weft_work_item nothing = {0};
+  static const weft_work_item nothing = {.id = WEFT_NONE};
   if (items.begin == items.end) place_whole_item(p, u, &nothing, 0, true);
   uint64_t sites = p->target->mesh_rows * p->target->mesh_cols;
   bool alone = items.end - items.begin == 1;
@@ -560,7 +598,10 @@ weft_status weft_pass_place(weft_program *program, const weft_target *target, co
   weft_section *sections = copy_array(&p, program->sections, program->section_count, sizeof *sections);
   p.buffer_map = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->buffer_count + 1);
   p.stage_map = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->stage_count + 1);
-  if (!status && (!sections || !p.buffer_map || !p.stage_map || !sort_edges(&p))) status = weft_error_memory(diag);
+  p.first_of_item = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->work.item_count + 1);
+  if (p.first_of_item) memset(p.first_of_item, 0xff, (program->work.item_count + 1) * sizeof(uint32_t));
+  if (!status && (!sections || !p.buffer_map || !p.stage_map || !p.first_of_item || !sort_edges(&p)))
+    status = weft_error_memory(diag);
   if (!status && !clone_sections(&p, sections)) status = weft_error_memory(diag);
   if (!status) status = replace(&p, sections);
   weft_arena_free(p.scratch);

@@ -163,6 +163,51 @@ static void test_unknown_pass(void **state) {
   weft_program_free(program);
 }
 
+/** A scheduled program as the Template it may have come from. */
+static void strip(weft_program *program) {
+  program->placement = NULL;
+  program->memory = NULL;
+  program->schedule = NULL;
+  program->work.has_plan = false;
+  program->semaphore_count = 0;
+  for (uint64_t k = 0; k < program->section_count; k++) {
+    program->sections[k].has_plan = program->sections[k].has_barrier_after = false;
+    program->sections[k].semaphores = (weft_span){0, 0};
+  }
+  for (uint64_t s = 0; s < program->stage_count; s++) program->stages[s].site.present = false;
+  for (uint64_t b = 0; b < program->buffer_count; b++) program->buffers[b].site.present = false;
+}
+
+/** Folds, trips, gathers, scatters, spills and epilogues planned again give what the case's own schedule gives. */
+static void test_replanned(void **state) {
+  (void)state;
+  static const char *const names[] = {"carry-fold",         "trip-fold",   "gather",  "state-append",
+                                      "state-scatter",      "store-parts", "softmax", "scalar",
+                                      "int8-epilogue",      "gemm-spill",  "items",   "gemm-int64-spill",
+                                      "state-two-sections", "gemm-1site"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "scheduled-%s", names[i]);
+    weft_program *program = read_case(name), *again = copy_program(program);
+    weft_array_set in = {0}, want = {0}, out = {0};
+    for (uint64_t t = 0; t < program->tensor_count; t++)
+      if (program->tensors[t].dtype == WEFT_INT8) program->tensors[t].range = (weft_range){-20, 20};
+    make_inputs(program, 41, &in);
+    weft_array *pos = weft_array_set_find(&in, "pos");
+    if (pos) ((int32_t *)pos->data)[0] = 100;
+    evaluate(program, &in, &want);
+    strip(again);
+    plan_for(again, "cpu", NULL);
+    evaluate(again, &in, &out);
+    assert_same_sets(&want, &out);
+    weft_array_set_free(&in);
+    weft_array_set_free(&want);
+    weft_array_set_free(&out);
+    weft_program_free(program);
+    weft_program_free(again);
+  }
+}
+
 /* ---- plans ---- */
 
 /** A block of a plan divides into sub-blocks, K into K blocks; the accumulator holds what is acquired. */
@@ -300,6 +345,7 @@ int main(void) {
       cmocka_unit_test(test_dump_after),        cmocka_unit_test(test_unknown_pass),
       cmocka_unit_test(test_other_targets),     cmocka_unit_test(test_multicast),
       cmocka_unit_test(test_refused_by_target), cmocka_unit_test(test_report),
+      cmocka_unit_test(test_replanned),
   };
   return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }
