@@ -43,6 +43,20 @@ int64_t weft_codegen_slot(weft_chip_code *code, uint32_t tensor) {
   return code->slot_of_tensor[tensor];
 }
 
+uint64_t weft_codegen_most_slots(const weft_chip_code *code) {
+  return code->program->tensor_count + (code->graph ? code->graph->value_count : 0);
+}
+
+int64_t weft_codegen_value_slot(weft_chip_code *code, uint32_t value) {
+  if (code->tensor_of_value[value] != WEFT_NONE) return weft_codegen_slot(code, code->tensor_of_value[value]);
+  if (code->slot_of_value[value] < 0) {
+    code->tensor_of_slot[code->slot_count] = WEFT_NONE;
+    code->value_of_slot[code->slot_count] = value;
+    code->slot_of_value[value] = (int64_t)code->slot_count++;
+  }
+  return code->slot_of_value[value];
+}
+
 void weft_codegen_name(weft_text *text, const char *name) {
   const char *at = strrchr(name, '@');
   char short_name[128];
@@ -146,8 +160,23 @@ static void write_place(weft_chip_code *code, weft_text *row, const weft_tensor 
   weft_codegen_block(code, row, place, 3);
 }
 
+/** A value that no tensor of the program holds: it stays inside a section. */
+static void write_value(const weft_chip_code *code, weft_text *rows, uint32_t id) {
+  const weft_value *value = &code->graph->values[id];
+  uint64_t plane_rows, plane_cols;
+  weft_plane_extents(value->rank, value->extents, &plane_rows, &plane_cols);
+  weft_text_puts(rows, "{.name = \"");
+  weft_codegen_name(rows, value->name);
+  weft_text_printf(rows, "\", .format = %d /* %s */, .role = %d, .rows = %" PRIu64 ", .cols = %" PRIu64 ", .place = -1},\n",
+                   (int)value->dtype, weft_format_name(value->dtype), (int)WEFT_ROLE_ACTIVATION, plane_rows, plane_cols);
+}
+
 static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
   uint32_t id = code->tensor_of_slot[slot];
+  if (id == WEFT_NONE) {
+    write_value(code, rows, code->value_of_slot[slot]);
+    return;
+  }
   const weft_tensor *tensor = &code->program->tensors[id];
   weft_text_puts(rows, "{.name = \"");
   weft_codegen_name(rows, tensor->name);
@@ -203,11 +232,13 @@ static bool prepare(weft_chip_code *code) {
   code->tensor_of_value = WEFT_NEW_ARRAY(code->arena, uint32_t, values);
   code->value_of_tensor = WEFT_NEW_ARRAY(code->arena, uint32_t, tensors);
   code->slot_of_tensor = WEFT_NEW_ARRAY(code->arena, int64_t, tensors);
-  code->tensor_of_slot = WEFT_NEW_ARRAY(code->arena, uint32_t, tensors);
+  code->slot_of_value = WEFT_NEW_ARRAY(code->arena, int64_t, values);
+  code->tensor_of_slot = WEFT_NEW_ARRAY(code->arena, uint32_t, weft_codegen_most_slots(code));
+  code->value_of_slot = WEFT_NEW_ARRAY(code->arena, uint32_t, weft_codegen_most_slots(code));
   code->received = WEFT_NEW_ARRAY(code->arena, bool, tensors);
   code->done = WEFT_NEW_ARRAY(code->arena, uint8_t, code->collectives->count);
-  if (!code->tensor_of_value || !code->value_of_tensor || !code->slot_of_tensor || !code->tensor_of_slot || !code->received ||
-      !code->done) {
+  if (!code->tensor_of_value || !code->value_of_tensor || !code->slot_of_tensor || !code->slot_of_value ||
+      !code->tensor_of_slot || !code->value_of_slot || !code->received || !code->done) {
     code->status = weft_error_memory(code->diag);
     return false;
   }
@@ -217,6 +248,7 @@ static bool prepare(weft_chip_code *code) {
   }
   /* Lifting keeps the tensors first and in order; values after them live in buffers only, whatever they are called. */
   for (uint64_t v = 0; v < values; v++) code->tensor_of_value[v] = v < tensors ? (uint32_t)v : WEFT_NONE;
+  for (uint64_t v = 0; v < values; v++) code->slot_of_value[v] = -1;
   for (uint64_t v = 0; v < values && v < tensors; v++) code->value_of_tensor[v] = (uint32_t)v;
   for (uint64_t l = 0; l < program->link_count; l++)
     for (uint64_t i = 0; i < program->links[l].receive_count; i++) code->received[program->links[l].receives[i]] = true;

@@ -49,7 +49,9 @@ typedef struct weft_chip_code {
   uint32_t *tensor_of_value; /**< by value, WEFT_NONE for a value inside a chain */
   uint32_t *value_of_tensor; /**< by tensor */
   int64_t *slot_of_tensor;   /**< by tensor, -1 without storage */
-  uint32_t *tensor_of_slot;
+  int64_t *slot_of_value;    /**< by value, -1: a tensor's or none; of values inside a unit that need storage */
+  uint32_t *tensor_of_slot;  /**< WEFT_NONE: a value's */
+  uint32_t *value_of_slot;
   uint64_t slot_count;
   bool *received;            /**< by tensor: filled by a link */
   uint8_t *done;             /**< by collective: its step was emitted */
@@ -81,6 +83,10 @@ void weft_codegen_scalar(weft_chip_code *code, weft_text *text, int64_t value);
 void weft_codegen_block(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count);
 /** The chip's slot for a tensor, given out in order of first use. */
 int64_t weft_codegen_slot(weft_chip_code *code, uint32_t tensor);
+/** Slots that may be given out: tensors and values. */
+uint64_t weft_codegen_most_slots(const weft_chip_code *code);
+/** The slot of a value: its tensor's, or one of its own. */
+int64_t weft_codegen_value_slot(weft_chip_code *code, uint32_t value);
 /** A tensor's name without its "@chip" ending: equal on structurally equal chips. */
 void weft_codegen_name(weft_text *text, const char *name);
 /** A weft_abi_step's row: reads and writes are slots. */

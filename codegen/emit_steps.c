@@ -17,8 +17,8 @@ typedef struct slot_set {
 
 static bool slot_set_new(weft_chip_code *code, slot_set *set) {
   set->count = 0;
-  set->slots = WEFT_NEW_ARRAY(code->arena, int64_t, code->program->tensor_count);
-  set->member = WEFT_NEW_ARRAY(code->arena, bool, code->program->tensor_count);
+  set->slots = WEFT_NEW_ARRAY(code->arena, int64_t, weft_codegen_most_slots(code));
+  set->member = WEFT_NEW_ARRAY(code->arena, bool, weft_codegen_most_slots(code));
   if (set->slots && set->member) return true;
   code->status = weft_error_memory(code->diag);
   return false;
@@ -39,15 +39,7 @@ typedef struct section_body {
 
 static const weft_value *value_at(const weft_chip_code *code, uint32_t value) { return &code->graph->values[value]; }
 
-static int64_t slot_of_value(weft_chip_code *code, uint32_t value) {
-  uint32_t tensor = code->tensor_of_value[value];
-  if (tensor == WEFT_NONE) {
-    code->status = weft_error(code->diag, WEFT_INVALID, NULL, "chip %u: value '%s' has no tensor in the program", code->chip,
-                              value_at(code, value)->name);
-    return 0;
-  }
-  return weft_codegen_slot(code, tensor);
-}
+static int64_t slot_of_value(weft_chip_code *code, uint32_t value) { return weft_codegen_value_slot(code, value); }
 
 /* ---- chains of epilogues ---------------------------------------------------------------------------------------------- */
 
@@ -225,12 +217,21 @@ static void emit_copies(weft_chip_code *code, section_body *body, const weft_gra
   slot_add(&body->writes, out);
 }
 
-static void node_row(weft_text *text, const weft_body_node *node) {
+static void node_row(weft_chip_code *code, weft_text *text, const weft_body_node *node) {
   weft_text_printf(text, "      {.kind = %d", (int)node->kind);
   if (node->kind == WEFT_BODY_UNARY)
     weft_text_printf(text, ", .sfpu = %d, .eps_nano = %" PRIu64 "u, .over = %" PRIu64 "u", (int)node->sfpu, node->eps_nano, node->over);
-  weft_text_printf(text, ", .child = {%" PRIu32 ", %" PRIu32 ", %" PRIu32 "}, .value = %" PRIu64 "u},\n", node->child[0],
-                   node->child[1], node->child[2], node->value);
+  bool select = node->kind == WEFT_BODY_SELECT;
+  if (select)
+    weft_text_printf(text, ", .var = %" PRIu32 ", .ge = %d, .operand_bound = %d", node->pred.var, node->pred.ge,
+                     node->pred.operand_bound);
+  weft_text_printf(text, ", .child = {%" PRIu32 ", %" PRIu32 ", %" PRIu32 "}, .value = ", node->child[0], node->child[1],
+                   node->child[2]);
+  if (select && !node->pred.operand_bound)
+    weft_codegen_scalar(code, text, (int64_t)node->pred.bound);
+  else
+    weft_text_printf(text, "%" PRIu64 "u", select ? node->pred.bound : node->value);
+  weft_text_puts(text, "},\n");
 }
 
 /** The body of a pointwise op, or of an epilogue that follows nothing it could be fused into. */
@@ -266,10 +267,10 @@ static weft_body body_of(const weft_graph_op *op, weft_body_node nodes[8]) {
   }
 }
 
-static void operand_row(weft_chip_code *code, section_body *body, const weft_graph_op *op, uint32_t i) {
-  const weft_value *in = value_at(code, op->ins[i]), *out = value_at(code, op->out);
-  uint64_t rows, cols, in_rows, in_cols;
-  plane(out, &rows, &cols);
+/** One operand over the rows x cols positions of the body. */
+static void operand_row(weft_chip_code *code, section_body *body, const weft_graph_op *op, uint32_t i, uint64_t rows, uint64_t cols) {
+  const weft_value *in = value_at(code, op->ins[i]);
+  uint64_t in_rows, in_cols;
   plane(in, &in_rows, &in_cols);
   if ((in_rows != rows && in_rows != 1) || (in_cols != cols && in_cols != 1)) {
     code->status = weft_error(code->diag, WEFT_INVALID, NULL, "'%s': operand '%s' broadcasts along an inner dimension, which is not supported",
@@ -282,29 +283,52 @@ static void operand_row(weft_chip_code *code, section_body *body, const weft_gra
   slot_add(&body->reads, slot);
 }
 
+/** Tables of operands and nodes of a body over rows x cols. They are on the stack: a bound may be the chip's own. */
+static void emit_body(weft_chip_code *code, section_body *body, uint32_t index, const weft_body *expression, uint64_t rows, uint64_t cols) {
+  const weft_graph_op *op = &code->graph->ops[index];
+  chain_comment(code, &body->text, index, NULL, 0);
+  weft_text_printf(&body->text, "  static const weft_abi_operand operands_%" PRIu32 "[] = {\n", index);
+  for (uint32_t i = 0; i < op->in_count; i++) operand_row(code, body, op, i, rows, cols);
+  bool positions = false;
+  for (uint64_t i = 0; i < expression->node_count; i++) positions |= expression->nodes[i].kind == WEFT_BODY_SELECT;
+  weft_text_printf(&body->text, "  };\n  %sconst weft_abi_node nodes_%" PRIu32 "[] = {\n", positions ? "" : "static ", index);
+  for (uint64_t i = 0; i < expression->node_count; i++) node_row(code, &body->text, &expression->nodes[i]);
+  weft_text_puts(&body->text, "  };\n");
+  body->flops += (double)rows * (double)cols;
+}
+
 static void emit_pointwise(weft_chip_code *code, section_body *body, uint32_t index) {
   const weft_graph_op *op = &code->graph->ops[index];
   weft_body_node nodes[8];
   weft_body expression = body_of(op, nodes);
-  chain_comment(code, &body->text, index, NULL, 0);
-  weft_text_printf(&body->text, "  static const weft_abi_operand operands_%" PRIu32 "[] = {\n", index);
-  for (uint32_t i = 0; i < op->in_count; i++) operand_row(code, body, op, i);
-  weft_text_printf(&body->text, "  };\n  static const weft_abi_node nodes_%" PRIu32 "[] = {\n", index);
-  for (uint64_t i = 0; i < expression.node_count; i++) {
-    if (expression.nodes[i].kind == WEFT_BODY_SELECT)
-      code->status = weft_error(code->diag, WEFT_INVALID, NULL, "'%s': a body with an axis predicate is not supported here", op->name);
-    node_row(&body->text, &expression.nodes[i]);
-  }
-  int64_t out = slot_of_value(code, op->out);
-  weft_text_printf(&body->text,
-                   "  };\n  static const weft_abi_pointwise pointwise_%" PRIu32 " = {.out = %" PRId64 ", .operand_count = %" PRIu32
-                   ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64 ", .nodes = nodes_%" PRIu32
-                   "};\n  weft_pointwise(chip, &pointwise_%" PRIu32 ");\n",
-                   index, out, op->in_count, index, expression.node_count, index, index);
-  slot_add(&body->writes, out);
   uint64_t rows, cols;
   plane(value_at(code, op->out), &rows, &cols);
-  body->flops += (double)rows * (double)cols;
+  emit_body(code, body, index, &expression, rows, cols);
+  int64_t out = slot_of_value(code, op->out);
+  weft_text_printf(&body->text,
+                   "  weft_pointwise(chip, &(const weft_abi_pointwise){.out = %" PRId64 ", .operand_count = %" PRIu32
+                   ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64 ", .nodes = nodes_%" PRIu32 "});\n",
+                   out, op->in_count, index, expression.node_count, index);
+  slot_add(&body->writes, out);
+}
+
+static uint64_t folded_extent(const weft_graph_op *op) {
+  for (uint8_t f = 0; f < op->factor_count; f++)
+    if (op->factors[f].reduce) return op->factors[f].extent;
+  return 1;
+}
+
+static void emit_reduce(weft_chip_code *code, section_body *body, uint32_t index) {
+  const weft_graph_op *op = &code->graph->ops[index];
+  uint64_t rows, one, cols = folded_extent(op);
+  plane(value_at(code, op->out), &rows, &one);
+  emit_body(code, body, index, &op->body, rows, cols);
+  int64_t out = slot_of_value(code, op->out);
+  weft_text_printf(&body->text,
+                   "  weft_reduce(chip, &(const weft_abi_reduce){.out = %" PRId64 ", .cols = %" PRIu64 ", .pool = %d /* %s */, .segments = %" PRIu32
+                   ", .operand_count = %" PRIu32 ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64 ", .nodes = nodes_%" PRIu32 "});\n",
+                   out, cols, (int)op->pool, weft_pool_name(op->pool), op->segments, op->in_count, index, op->body.node_count, index);
+  slot_add(&body->writes, out);
 }
 
 /* ---- sections ---------------------------------------------------------------------------------------------------------------- */
@@ -345,6 +369,7 @@ static void emit_op(weft_chip_code *code, section_body *body, uint32_t section, 
     }
     case WEFT_GRAPH_SLICE:
     case WEFT_GRAPH_ASSEMBLE: emit_copies(code, body, op); break;
+    case WEFT_GRAPH_REDUCE: emit_reduce(code, body, index); break;
     default: emit_pointwise(code, body, index);
   }
   for (uint32_t i = 0; i < count; i++) fused[chain[i]] = true;

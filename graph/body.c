@@ -198,5 +198,6 @@ bool weft_op_is_integer(const weft_graph *graph, const weft_graph_op *op) {
   if (weft_format_is_float(graph->values[op->out].dtype)) return false;
   for (uint32_t i = 0; i < op->in_count; i++)
     if (weft_format_is_float(graph->values[op->ins[i]].dtype)) return false;
-  return op->kind != WEFT_GRAPH_POINTWISE || weft_body_integral(&op->body);
+  bool bodied = op->kind == WEFT_GRAPH_POINTWISE || op->kind == WEFT_GRAPH_REDUCE;
+  return !bodied || weft_body_integral(&op->body);
 }

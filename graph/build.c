@@ -195,6 +195,24 @@ uint32_t weft_graph_pointwise(weft_graph *graph, const char *name, const uint32_
   return append(graph, name, &op, &out);
 }
 
+uint32_t weft_graph_reduce(weft_graph *graph, const char *name, const uint32_t *ins, uint32_t in_count,
+                           const weft_body *body, weft_pool pool, weft_format dtype) {
+  if (!in_count || !operands_exist(graph, WEFT_GRAPH_REDUCE, ins, in_count)) {
+    if (!in_count) weft_graph_error(graph, NULL, "reduce '%s' has no operands", name ? name : "");
+    return WEFT_NONE;
+  }
+  weft_value out = {.dtype = dtype, .chip = graph->values[ins[0]].chip};
+  if (!broadcast_extents(graph, ins, in_count, &out) || !out.rank) {
+    weft_graph_error(graph, "extents must be equal or 1", "reduce '%s': its operands do not broadcast",
+                     name ? name : "");
+    return WEFT_NONE;
+  }
+  weft_graph_op op = {.kind = WEFT_GRAPH_REDUCE, .ins = ins, .in_count = in_count, .body = *body, .pool = pool};
+  if (pool == WEFT_POOL_SUM && weft_format_is_float(dtype)) op.segments = weft_segments_for(out.extents[out.rank - 1]);
+  out.extents[out.rank - 1] = 1;
+  return append(graph, name, &op, &out);
+}
+
 static const weft_graph_op *first_reader(const weft_graph *graph, uint32_t value) {
   for (uint64_t i = 0; i < graph->op_count; i++)
     for (uint32_t j = 0; j < graph->ops[i].in_count; j++)

@@ -183,6 +183,67 @@ static weft_status check_pointwise(const subject *s) {
   return WEFT_OK;
 }
 
+/** Whether the operand broadcasts to the space: the result's extents, but `cols` along the last dimension. */
+static bool broadcasts_to(const subject *s, const weft_value *in, uint64_t cols) {
+  if (in->rank > s->out->rank) return false;
+  for (uint32_t d = 0; d < in->rank; d++) {
+    uint32_t at = s->out->rank - in->rank + d;
+    uint64_t extent = at + 1 == s->out->rank ? cols : s->out->extents[at];
+    if (in->extents[d] != 1 && in->extents[d] != extent) return false;
+  }
+  return true;
+}
+
+static weft_status check_fold(const subject *s, uint64_t cols) {
+  const weft_graph_op *op = s->op;
+  bool index = op->pool == WEFT_POOL_ARG_MAX, integer = weft_op_is_integer(s->graph, op);
+  if (op->pool != WEFT_POOL_SUM && op->pool != WEFT_POOL_MAX && op->pool != WEFT_POOL_MIN && !index)
+    REFUSE("Sum, Max, Min and ArgMax are possible", "cannot fold with pool %s", weft_pool_name(op->pool));
+  if (index && is_float(s->out)) REFUSE("give it an integer result", "an index cannot be %s", "a float");
+  if (!index && !is_float(s->out) && !integer)
+    REFUSE("give it a float result", "a body that is computed in floats cannot give %s",
+           weft_format_name(s->out->dtype));
+  if (!cols && (index || (op->pool != WEFT_POOL_SUM && integer)))
+    REFUSE(NULL, "nothing has no %s", weft_pool_name(op->pool));
+  bool cut = op->pool == WEFT_POOL_SUM && !integer;
+  if (op->segments > (cut ? WEFT_MAX_SEGMENTS : 0))
+    REFUSE("a Sum of floats has up to 32 segments", "%u segments", op->segments);
+  return WEFT_OK;
+}
+
+static weft_status check_partial_fold(const subject *s, uint64_t cols) {
+  const weft_partial *partial = &s->out->partial;
+  if (!s->out->has_partial) return WEFT_OK;
+  if (partial->pool != s->op->pool || partial->pool == WEFT_POOL_ARG_MAX)
+    REFUSE(NULL, "the partial result '%s' is of another pool", s->out->name);
+  if (!is_float(s->out)) return WEFT_OK;
+  if (s->out->dtype != WEFT_FP32)
+    REFUSE("partial results travel in Fp32", "the partial result '%s' is %s", s->out->name,
+           weft_format_name(s->out->dtype));
+  if (partial->pool == WEFT_POOL_SUM &&
+      (!s->op->segments || weft_segments_effective(cols, s->op->segments) != partial->count))
+    REFUSE(NULL, "%llu elements in %u segments do not give the %u segments that '%s' holds", (unsigned long long)cols,
+           s->op->segments, partial->count, s->out->name);
+  return WEFT_OK;
+}
+
+static weft_status check_reduce(const subject *s) {
+  const weft_graph_op *op = s->op;
+  const char *wrong = weft_body_check(&op->body, op->in_count);
+  if (wrong) REFUSE(NULL, "its body %s", wrong);
+  if (weft_body_has(&op->body, WEFT_BODY_SELECT))
+    REFUSE("select in a pointwise op before it", "its body selects by %s", "position");
+  if (!s->out->rank || s->out->extents[s->out->rank - 1] != 1)
+    REFUSE("the folded axis is kept with extent 1", "the result '%s' is %s", s->out->name, SHAPE(s->out));
+  uint64_t cols = weft_reduce_extent(s->graph, op);
+  for (uint32_t i = 0; i < op->in_count; i++)
+    if (!broadcasts_to(s, operand(s, i), cols))
+      REFUSE(NULL, "'%s' %s cannot be broadcast to rows of %llu for %s", operand(s, i)->name, SHAPE(operand(s, i)),
+             (unsigned long long)cols, SHAPE(s->out));
+  weft_status status = check_fold(s, cols);
+  return status != WEFT_OK ? status : check_partial_fold(s, cols);
+}
+
 static weft_status check_all_reduce(const subject *s) {
   const weft_graph_op *op = s->op;
   if (op->pool != WEFT_POOL_SUM && op->pool != WEFT_POOL_MAX && op->pool != WEFT_POOL_MIN)
@@ -255,6 +316,7 @@ static weft_status check_kind(const subject *s) {
   case WEFT_GRAPH_CLAMP: return check_clamp(s);
   case WEFT_GRAPH_POINTWISE: return check_pointwise(s);
   case WEFT_GRAPH_ALL_REDUCE: return check_all_reduce(s);
+  case WEFT_GRAPH_REDUCE: return check_reduce(s);
   case WEFT_GRAPH_SLICE: return check_slice(s);
   case WEFT_GRAPH_ASSEMBLE: return check_assemble(s);
   default: return WEFT_INVALID;
@@ -298,7 +360,7 @@ weft_status weft_op_check(const weft_graph *graph, const weft_graph_op *op, weft
     REFUSE(NULL, "runs on chip %u, its result '%s' is on chip %u", op->chip, s->out->name, s->out->chip);
   if (s->out->role == WEFT_ROLE_INPUT || s->out->role == WEFT_ROLE_PARAM)
     REFUSE(NULL, "'%s' is an input or a parameter and cannot be computed", s->out->name);
-  if (s->out->has_partial && op->kind != WEFT_GRAPH_MATMUL)
+  if (s->out->has_partial && op->kind != WEFT_GRAPH_MATMUL && op->kind != WEFT_GRAPH_REDUCE)
     REFUSE(NULL, "cannot give the partial result '%s'", s->out->name);
   return check_kind(s);
 }

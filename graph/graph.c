@@ -105,7 +105,7 @@ static bool copy_op(weft_arena *arena, weft_graph_op *op, uint32_t rows) {
   } else {
     op->starts = NULL;
   }
-  if (op->kind == WEFT_GRAPH_POINTWISE) op->body = weft_body_copy(arena, &op->body);
+  if (op->kind == WEFT_GRAPH_POINTWISE || op->kind == WEFT_GRAPH_REDUCE) op->body = weft_body_copy(arena, &op->body);
   return !weft_arena_failed(arena);
 }
 

@@ -61,7 +61,7 @@ bool weft_body_is_clamp(const weft_body *body, int64_t *low, int64_t *high);
 weft_body weft_body_tree(weft_arena *arena, weft_pool pool, const uint32_t *counts, uint32_t node_count);
 /** Whether runs of `counts` leaves are complete subtrees of that tree. */
 bool weft_nodes_are_subtrees(const uint32_t *counts, uint32_t node_count);
-/** Whether a pointwise op is computed in 64-bit integers. */
+/** Whether a pointwise op or the body of a reduce is computed in 64-bit integers. */
 bool weft_op_is_integer(const weft_graph *graph, const weft_graph_op *op);
 
 /* ---- ops ----------------------------------------------------------------------------------------------------------
@@ -69,6 +69,8 @@ bool weft_op_is_integer(const weft_graph *graph, const weft_graph_op *op);
 
 /** Fills factors and maps from kind and extents. */
 bool weft_graph_factors(weft_graph *graph, weft_graph_op *op);
+/** Elements that a reduce folds into one: the last extent of its operands, broadcast. */
+uint64_t weft_reduce_extent(const weft_graph *graph, const weft_graph_op *op);
 /** Checks one value, one op: extents, formats, attributes; everything that does not depend on who else reads. `place`
  * names the op in messages. */
 weft_status weft_value_check(const weft_graph *graph, uint32_t id, weft_diag *diag);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-__extension__ typedef __int128 wide;
+typedef weft_wide wide;
 
 static const weft_value *operand(const weft_evaluation *e, uint32_t i) { return &e->graph->values[e->op->ins[i]]; }
 static const weft_value *result(const weft_evaluation *e) { return &e->graph->values[e->op->out]; }
@@ -23,16 +23,16 @@ static weft_extents_text position_of(const weft_value *value, uint64_t index) {
   return weft_extents_print(value->rank, at);
 }
 
-static weft_status fault(const weft_evaluation *e, uint64_t index, const char *what) {
+weft_status weft_evaluate_fault(const weft_evaluation *e, uint64_t index, const char *what) {
   return weft_error(e->diag, WEFT_INVALID, NULL, "%s '%s': %s at %s of '%s'", weft_graph_op_name(e->op->kind),
                     e->op->name, what, position_of(result(e), index).text, result(e)->name);
 }
 
-static weft_status store_integer(const weft_evaluation *e, uint64_t index, wide value) {
+weft_status weft_evaluate_store(const weft_evaluation *e, uint64_t index, wide value) {
   const weft_value *out = result(e);
   if (value >= INT64_MIN && value <= INT64_MAX && weft_store_i64(out->dtype, e->out, index, (int64_t)value))
     return WEFT_OK;
-  if (value < INT64_MIN || value > INT64_MAX) return fault(e, index, "a value that leaves 64 bits");
+  if (value < INT64_MIN || value > INT64_MAX) return weft_evaluate_fault(e, index, "a value that leaves 64 bits");
   return weft_error(e->diag, WEFT_INVALID, "clamp it, or use a wider format",
                     "%s '%s': %lld does not fit %s, at %s of '%s'", weft_graph_op_name(e->op->kind), e->op->name,
                     (long long)value, weft_format_name(out->dtype), position_of(out, index).text, out->name);
@@ -92,11 +92,11 @@ static weft_status integer_product(product *p) {
   for (uint64_t i = 0; i < p->m * p->n && status == WEFT_OK; i++) {
     wide sum = p->sums[i];
     if (sum < weft_format_min(accumulator) || sum > weft_format_max(accumulator)) {
-      status = fault(p->e, i,
-                     accumulator == WEFT_INT32 ? "a sum that leaves the 32-bit accumulator"
-                                               : "a sum that leaves the 64-bit accumulator");
+      status = weft_evaluate_fault(p->e, i,
+                                   accumulator == WEFT_INT32 ? "a sum that leaves the 32-bit accumulator"
+                                                             : "a sum that leaves the 64-bit accumulator");
     } else {
-      status = store_integer(p->e, i, sum);
+      status = weft_evaluate_store(p->e, i, sum);
     }
   }
   free(p->sums);
@@ -146,14 +146,13 @@ static weft_status evaluate_elements(const weft_evaluation *e) {
       weft_store_f32(out->dtype, e->out, i, float_element(e, i, cols));
       continue;
     }
-    weft_status status = store_integer(e, i, integer_element(e, i, cols));
+    weft_status status = weft_evaluate_store(e, i, integer_element(e, i, cols));
     if (status != WEFT_OK) return status;
   }
   return WEFT_OK;
 }
 
-/** Elements of operand `i` between neighbours along each dimension of the result; 0 where it is broadcast. */
-static void broadcast_strides(const weft_evaluation *e, uint32_t i, uint64_t strides[WEFT_MAX_RANK]) {
+void weft_broadcast_strides(const weft_evaluation *e, uint32_t i, uint64_t strides[WEFT_MAX_RANK]) {
   const weft_value *in = operand(e, i), *out = result(e);
   uint64_t stride = 1;
   memset(strides, 0, WEFT_MAX_RANK * sizeof *strides);
@@ -180,16 +179,16 @@ static weft_status pointwise_element(const weft_evaluation *e, const uint64_t *o
   if (!integer) {
     float value = weft_body_float(&op->body, floats, index / cols, index % cols, &wrong);
     weft_store_f32(out->dtype, e->out, index, value);
-    return wrong ? fault(e, index, wrong) : WEFT_OK;
+    return wrong ? weft_evaluate_fault(e, index, wrong) : WEFT_OK;
   }
   int64_t value = weft_body_integer(&op->body, integers, index / cols, index % cols, &wrong);
-  return wrong ? fault(e, index, wrong) : store_integer(e, index, value);
+  return wrong ? weft_evaluate_fault(e, index, wrong) : weft_evaluate_store(e, index, value);
 }
 
 static weft_status evaluate_pointwise(const weft_evaluation *e) {
   const weft_value *out = result(e);
   uint64_t strides[16][WEFT_MAX_RANK], offsets[16] = {0}, at[WEFT_MAX_RANK] = {0};
-  for (uint32_t i = 0; i < e->op->in_count; i++) broadcast_strides(e, i, strides[i]);
+  for (uint32_t i = 0; i < e->op->in_count; i++) weft_broadcast_strides(e, i, strides[i]);
   const uint64_t count = weft_value_elements(out);
   for (uint64_t index = 0; index < count; index++) {
     weft_status status = pointwise_element(e, offsets, index);
@@ -253,7 +252,7 @@ static weft_status evaluate_all_reduce(const weft_evaluation *e) {
                      sum ? fold_segments(e, i, 0, operand(e, 0)->partial.of) : fold_ordered(e, i));
       continue;
     }
-    weft_status status = store_integer(e, i, fold_integers(e, i));
+    weft_status status = weft_evaluate_store(e, i, fold_integers(e, i));
     if (status != WEFT_OK) return status;
   }
   return WEFT_OK;
@@ -306,6 +305,7 @@ weft_status weft_evaluate_op(const weft_evaluation *e) {
   case WEFT_GRAPH_MATMUL: return evaluate_matmul(e);
   case WEFT_GRAPH_POINTWISE: return evaluate_pointwise(e);
   case WEFT_GRAPH_ALL_REDUCE: return evaluate_all_reduce(e);
+  case WEFT_GRAPH_REDUCE: return weft_evaluate_reduce(e);
   case WEFT_GRAPH_SLICE:
   case WEFT_GRAPH_ASSEMBLE: return evaluate_blocks(e);
   default: return evaluate_elements(e);

@@ -5,6 +5,9 @@
 
 #include "graph_private.h"
 
+/** Wide enough for a product of two integers, and for sums of them. */
+__extension__ typedef __int128 weft_wide;
+
 /** One op with the data of its operands and its result. */
 typedef struct weft_evaluation {
   const weft_graph *graph;
@@ -13,6 +16,13 @@ typedef struct weft_evaluation {
   void *out;
   weft_diag *diag;
 } weft_evaluation;
+
+/** Elements of operand `i` between neighbours along each dimension of the result; 0 where it is broadcast. */
+void weft_broadcast_strides(const weft_evaluation *e, uint32_t i, uint64_t strides[WEFT_MAX_RANK]);
+/** Stores into element `index` of the result, or says why it cannot. */
+weft_status weft_evaluate_store(const weft_evaluation *e, uint64_t index, weft_wide value);
+weft_status weft_evaluate_fault(const weft_evaluation *e, uint64_t index, const char *what);
+weft_status weft_evaluate_reduce(const weft_evaluation *e);
 
 /** Computes the op. WEFT_INVALID with op and element where an integer does not fit or a body faults. */
 weft_status weft_evaluate_op(const weft_evaluation *e);

@@ -254,22 +254,77 @@ static bool becomes_clamp(const weft_lift *l, const weft_stage *stage, uint32_t 
          op->low >= weft_format_min(out) && op->high <= weft_format_max(out);
 }
 
+/** The operands of a Generic; `broadcast` becomes whether each is read as one of the four classes over `space`. */
+static weft_status find_operands(weft_lift *l, uint32_t id, const weft_geometry *space, source **sources,
+                                 uint32_t **ins, bool *broadcast) {
+  const weft_stage *stage = &l->program->stages[id];
+  const weft_generic *generic = &stage->compute->generic;
+  if (!stage->in_count || stage->in_count != generic->in_count) return weft_lift_refuse(l, id, "it has no operands");
+  *sources = WEFT_NEW_ARRAY(l->scratch, source, stage->in_count);
+  *ins = WEFT_NEW_ARRAY(l->scratch, uint32_t, stage->in_count);
+  if (!*sources || !*ins) return weft_error_memory(l->diag);
+  *broadcast = true;
+  for (uint64_t i = 0; i < stage->in_count; i++) {
+    source *s = &(*sources)[i];
+    weft_status status = find_source(l, id, stage->ins[i], s);
+    if (status != WEFT_OK) return status;
+    (*ins)[i] = s->value;
+    *broadcast = *broadcast && is_broadcast(space, s, &generic->ins[i]);
+  }
+  return WEFT_OK;
+}
+
+/** A fold of the columns of tile rows; `iters` are rows and the folded axis. */
+static weft_status lift_reduce(weft_lift *l, uint32_t id) {
+  const weft_stage *stage = &l->program->stages[id];
+  const weft_generic *generic = &stage->compute->generic;
+  const weft_geometry *g = l->geometry[id];
+  const weft_iter *iters = generic->iters;
+  bool row = generic->iter_count == 2 && iters[0].var == WEFT_VAR_GEN_ROW && !iters[0].reduce &&
+             iters[0].extent == WEFT_GRAPH_TILE && iters[1].var == WEFT_VAR_GEN_COL && g->block_h == 1 &&
+             g->block_w == 1 && g->plane.cols == 1 && weft_map_is(&generic->out, 0, WEFT_GRAPH_TILE, 0);
+  if (!row) return weft_lift_refuse(l, id, "it reduces otherwise than along the columns of a row of tiles");
+  const char *wrong = weft_body_check(&generic->body, (uint32_t)generic->in_count);
+  if (wrong) return weft_lift_refuse(l, id, "its body %s", wrong);
+  weft_geometry space = *g;
+  space.plane.cols = iters[1].extent;
+  space.plane.cols_t = space.block_w = weft_ceil_div(iters[1].extent, WEFT_GRAPH_TILE);
+  source *sources;
+  uint32_t *ins;
+  bool broadcast;
+  weft_status status = find_operands(l, id, &space, &sources, &ins, &broadcast);
+  if (status != WEFT_OK) return status;
+  for (uint64_t i = 0; i < stage->in_count; i++)
+    if (!sources[i].load) return weft_lift_refuse(l, id, "it reduces what is no tensor");
+  if (!broadcast || g->block_h * g->sub_rows != g->plane.rows_t)
+    return weft_lift_refuse(l, id, "an operand is read neither whole nor as a row, a column or one element");
+  weft_graph_op op = {.kind = WEFT_GRAPH_REDUCE,
+                      .ins = ins,
+                      .in_count = (uint32_t)stage->in_count,
+                      .body = generic->body,
+                      .pool = iters[1].pool,
+                      .segments = iters[1].segments};
+  if (weft_reduce_extent(l->graph, &op) != iters[1].extent)
+    return weft_lift_refuse(l, id, "it reduces a row of which no operand has all columns");
+  return append(l, id, &op);
+}
+
+static bool reduces(const weft_generic *generic) {
+  for (uint64_t i = 0; i < generic->iter_count; i++)
+    if (generic->iters[i].reduce) return true;
+  return false;
+}
+
 static weft_status lift_generic(weft_lift *l, uint32_t id) {
   const weft_stage *stage = &l->program->stages[id];
   const weft_generic *generic = &stage->compute->generic;
   const weft_geometry *g = l->geometry[id];
+  if (reduces(generic)) return lift_reduce(l, id);
   weft_status status = check_iterators(l, id, generic);
-  if (status != WEFT_OK) return status;
-  if (!stage->in_count || stage->in_count != generic->in_count) return weft_lift_refuse(l, id, "it has no operands");
-  source *sources = WEFT_NEW_ARRAY(l->scratch, source, stage->in_count);
-  uint32_t *ins = WEFT_NEW_ARRAY(l->scratch, uint32_t, stage->in_count);
-  if (!sources || !ins) return weft_error_memory(l->diag);
-  bool broadcast = true;
-  for (uint64_t i = 0; i < stage->in_count && status == WEFT_OK; i++) {
-    status = find_source(l, id, stage->ins[i], &sources[i]);
-    ins[i] = sources[i].value;
-    if (status == WEFT_OK) broadcast = broadcast && is_broadcast(g, &sources[i], &generic->ins[i]);
-  }
+  source *sources;
+  uint32_t *ins;
+  bool broadcast;
+  if (status == WEFT_OK) status = find_operands(l, id, g, &sources, &ins, &broadcast);
   if (status != WEFT_OK) return status;
   bool whole = g->block_h * g->sub_rows == g->plane.rows_t;
   if ((!broadcast || !whole) && weft_generic_is_copy(generic)) return weft_lift_copy(l, id);

@@ -55,7 +55,8 @@ static weft_range range_at(const weft_graph *graph, uint32_t id, int depth) {
   if (value->has_range && inside(value->range, limits)) return value->range;
   if (value->producer == WEFT_NONE || depth == 0) return limits;
   const weft_graph_op *op = &graph->ops[value->producer];
-  if (weft_format_is_float(graph->values[op->ins[0]].dtype)) return limits;
+  bool indices = op->kind == WEFT_GRAPH_REDUCE && op->pool == WEFT_POOL_ARG_MAX;
+  if (weft_format_is_float(graph->values[op->ins[0]].dtype) && !indices) return limits;
   if (op->kind == WEFT_GRAPH_MATMUL) return matmul_range(graph, op, value->dtype, depth - 1);
   weft_range x = range_at(graph, op->ins[0], depth - 1);
   switch (op->kind) {
@@ -71,6 +72,11 @@ static weft_range range_at(const weft_graph *graph, uint32_t id, int depth) {
     return narrowed(low, high, value->dtype);
   }
   case WEFT_GRAPH_SLICE: return narrowed(x.low, x.high, value->dtype);
+  case WEFT_GRAPH_REDUCE: {
+    uint64_t extent = weft_reduce_extent(graph, op);
+    if (op->pool != WEFT_POOL_ARG_MAX || !extent) return limits;
+    return narrowed(0, (wide)extent - 1, value->dtype);
+  }
   default: return limits;
   }
 }

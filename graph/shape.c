@@ -103,6 +103,30 @@ static void aligned_factors(const weft_graph *graph, weft_graph_op *op, uint8_t 
   }
 }
 
+uint64_t weft_reduce_extent(const weft_graph *graph, const weft_graph_op *op) {
+  for (uint32_t i = 0; i < op->in_count; i++) {
+    const weft_value *in = &graph->values[op->ins[i]];
+    if (in->rank && in->extents[in->rank - 1] != 1) return in->extents[in->rank - 1];
+  }
+  return 1;
+}
+
+/** As aligned_factors, but that the last dimension of the operands walks the factor that is folded. */
+static void reduce_factors(const weft_graph *graph, weft_graph_op *op, uint8_t (*maps)[WEFT_MAX_RANK]) {
+  const weft_value *out = &graph->values[op->out];
+  uint8_t last = (uint8_t)(out->rank - 1);
+  parallel_factors(op, out);
+  op->out_factors[last] = WEFT_NO_FACTOR;
+  op->factors[last] = (weft_factor){.extent = weft_reduce_extent(graph, op), .reduce = true, .pool = op->pool};
+  for (uint32_t i = 0; i < op->in_count; i++) {
+    const weft_value *in = &graph->values[op->ins[i]];
+    for (uint32_t d = 0; d < in->rank; d++) {
+      uint32_t at = out->rank - in->rank + d;
+      maps[i][d] = in->extents[d] == op->factors[at].extent ? (uint8_t)at : WEFT_NO_FACTOR;
+    }
+  }
+}
+
 /** Dimensions that a slice or an assemble leaves whole walk a factor; those it cuts walk none. */
 static void block_factors(const weft_graph *graph, weft_graph_op *op, uint8_t (*maps)[WEFT_MAX_RANK]) {
   const weft_value *out = &graph->values[op->out];
@@ -122,6 +146,8 @@ bool weft_graph_factors(weft_graph *graph, weft_graph_op *op) {
   op->in_factors = (const uint8_t(*)[WEFT_MAX_RANK])maps;
   if (op->kind == WEFT_GRAPH_MATMUL) {
     matmul_factors(graph, op, maps);
+  } else if (op->kind == WEFT_GRAPH_REDUCE) {
+    reduce_factors(graph, op, maps);
   } else if (op->kind == WEFT_GRAPH_SLICE || op->kind == WEFT_GRAPH_ASSEMBLE) {
     block_factors(graph, op, maps);
   } else {

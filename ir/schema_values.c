@@ -210,7 +210,7 @@ static const shape body = {.kind = SHAPE_BODY, .inner = &body_child, .size = siz
 
 static const field reduce_fields[] = {
     FIELD("pool", weft_iter, pool, weft_schema_pool),
-    FIELD("segments", weft_iter, segments, u32, OURS, .fallback = 1),
+    FIELD("segments", weft_iter, segments, u32, OURS, .fallback = 0),
 };
 static const shape reduce = PLAIN_STRUCT("a Reduce", reduce_fields);
 static const shape_case iter_kind_cases[] = {UNIT("Parallel"), CASE("Reduce", reduce)};

@@ -47,7 +47,8 @@ static bool check_generic(check *c, uint64_t s, const weft_generic *g) {
   if (reason && !REPORT(c, BODY_MALFORMED, stage(s), text(reason))) return false;
   for (uint64_t i = 0; i < g->iter_count; i++) {
     const weft_iter *axis = &g->iters[i];
-    if (axis->reduce && !check_segments(c, s, axis->segments, axis->pool == WEFT_POOL_SUM)) return false;
+    if (!axis->reduce || !axis->segments) continue;
+    if (!check_segments(c, s, axis->segments, axis->pool == WEFT_POOL_SUM)) return false;
   }
   return true;
 }

@@ -208,15 +208,15 @@ static void build_node(builder *b, const item *work, const node *part, const uin
   for (uint32_t i = 0; ins && i < source->in_count; i++) ins[i] = value_of(b, wanted[i]);
   weft_result_block(p, source, &p->plan[work->op], work->chip, &block);
   weft_value value = block_value(b, source->out, &block, work->chip);
-  value.dtype = weft_acc_format(source->acc);
+  value.dtype = weft_partial_format(b->source, source);
   value.has_range = false;
   value.has_partial = true;
-  value.partial =
-      (weft_partial){WEFT_POOL_SUM, part->first, part->count, weft_reduce_cut(p, source, &p->plan[work->op])->segments};
+  value.partial = (weft_partial){source->factors[weft_reduce_factor(source)].pool, part->first, part->count,
+                                 weft_reduce_cut(p, source, &p->plan[work->op])->segments};
   value.name = tensor_name(b, source->out, ".partial", work->chip);
   *id = add_value(b, &value);
   weft_graph_op made = op_like(source);
-  made.segments = part->count;
+  if (made.segments) made.segments = part->count;
   made.ins = ins;
   made.out = *id;
   made.name = op_name(b, source->name, ".partial", work->chip);
@@ -251,7 +251,7 @@ static void build_reduce(builder *b, const item *work) {
                         .ins = ins,
                         .in_count = count,
                         .out = add_own_result(b, work),
-                        .pool = WEFT_POOL_SUM};
+                        .pool = source->factors[weft_reduce_factor(source)].pool};
   add_op(b, &made, work->chip);
 }
 

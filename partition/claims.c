@@ -33,9 +33,10 @@ static weft_status refuse_chain(weft_partitioner *p, uint32_t op, const char *by
   const weft_graph_op *node = &p->graph->ops[op];
   return weft_error(p->diag, WEFT_INVALID,
                     "shard its rows or columns, or declare segments on it (which changes its rounding)",
-                    "%s splits K of matmul '%s', which folds its %llu elements as one chain: splitting it would change "
+                    "%s splits K of %s '%s', which folds its %llu elements as one chain: splitting it would change "
                     "its bits",
-                    by, node->name, (unsigned long long)node->factors[weft_reduce_factor(node)].extent);
+                    by, weft_graph_op_name(node->kind), node->name,
+                    (unsigned long long)node->factors[weft_reduce_factor(node)].extent);
 }
 
 static uint8_t factor_of_axis(const weft_assignment *assignment, uint32_t axis) {
@@ -76,8 +77,10 @@ weft_status weft_claim_axis(weft_partitioner *p, uint32_t op, uint8_t factor, ui
   if (claims->factor_by[factor]) return contradiction(p, op, factor, claims->factor_by[factor], by);
   if (weft_factor_is_fixed(p->graph, &p->graph->ops[op], factor))
     return weft_error(p->diag, WEFT_INVALID, "leave this dimension whole",
-                      "%s cuts %s, whose body compares positions along it with an operand", by,
-                      factor_text(p, op, factor));
+                      p->graph->ops[op].factors[factor].reduce
+                          ? "%s cuts %s, which finds an index along the whole of it"
+                          : "%s cuts %s, whose body compares positions along it with an operand",
+                      by, factor_text(p, op, factor));
   return place_axis(p, op, factor, axis, by);
 }
 

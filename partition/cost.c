@@ -117,7 +117,7 @@ static void cost_reduce(const weft_partitioner *p, const weft_graph_op *op, cons
   const weft_value *out = &p->graph->values[op->out];
   double holders = (double)weft_min_u64(cut->segments, weft_cut_parts(p, cut));
   double bytes = largest_block_bytes(p, op, assignment, out, op->out_factors) / (double)weft_format_bytes(out->dtype) *
-                 (double)weft_format_bytes(weft_acc_format(op->acc));
+                 (double)weft_format_bytes(weft_partial_format(p->graph, op));
   cost->reduce = 2 * (holders - 1) / holders * bytes / rate(p->target->link_bytes_per_second) +
                  2 * (holders - 1) * p->target->link_latency_seconds + bytes / rate(p->target->dram_bytes_per_second) +
                  p->target->op_seconds;

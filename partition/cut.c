@@ -95,18 +95,28 @@ uint8_t weft_reduce_factor(const weft_graph_op *op) {
   return WEFT_NO_FACTOR;
 }
 
+/* Whether the order of the fold matters: a sum of floats. */
 static bool folds_floats(const weft_graph *graph, const weft_graph_op *op) {
+  if (op->kind == WEFT_GRAPH_REDUCE)
+    return op->pool == WEFT_POOL_SUM && weft_format_is_float(graph->values[op->out].dtype);
   return weft_format_is_float(graph->values[op->ins[0]].dtype);
+}
+
+weft_format weft_partial_format(const weft_graph *graph, const weft_graph_op *op) {
+  if (op->kind != WEFT_GRAPH_REDUCE) return weft_acc_format(op->acc);
+  return weft_format_is_float(graph->values[op->out].dtype) ? WEFT_FP32 : WEFT_INT64;
 }
 
 uint32_t weft_reduce_segments(const weft_graph *graph, const weft_graph_op *op) {
   uint64_t extent = op->factors[weft_reduce_factor(op)].extent;
-  return weft_segments_effective(extent, folds_floats(graph, op) ? op->segments : WEFT_MAX_SEGMENTS);
+  uint32_t segments = folds_floats(graph, op) ? op->segments : WEFT_MAX_SEGMENTS;
+  return weft_segments_effective(extent, segments ? segments : 1);
 }
 
 bool weft_reduce_is_chain(const weft_graph *graph, const weft_graph_op *op) {
-  return folds_floats(graph, op) && op->segments <= 1 &&
-         weft_segments_for(op->factors[weft_reduce_factor(op)].extent) > 1;
+  // A row sum in one segment is no chain: it adds in lanes.
+  bool whole = op->kind == WEFT_GRAPH_REDUCE ? op->segments == 0 : op->segments <= 1;
+  return folds_floats(graph, op) && whole && weft_segments_for(op->factors[weft_reduce_factor(op)].extent) > 1;
 }
 
 const weft_cut *weft_reduce_cut(const weft_partitioner *p, const weft_graph_op *op, const weft_assignment *assignment) {

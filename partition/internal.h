@@ -92,6 +92,8 @@ uint8_t weft_reduce_factor(const weft_graph_op *op);
 /** Segments that a cut of the op's reduce factor follows: for integers, where any border gives the same bits, the
  * finest. */
 uint32_t weft_reduce_segments(const weft_graph *graph, const weft_graph_op *op);
+/** The format that partial results of the op travel in. */
+weft_format weft_partial_format(const weft_graph *graph, const weft_graph_op *op);
 /** Whether the op folds one long float chain, which cannot be cut without changing bits. */
 bool weft_reduce_is_chain(const weft_graph *graph, const weft_graph_op *op);
 /** The factor's cut when it is the reduce factor and cut into more than one part; NULL else. */

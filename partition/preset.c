@@ -74,6 +74,11 @@ static uint8_t preset_factor(const weft_partitioner *p, const weft_graph_op *op,
   bool rows = kind == PRESET_ROWS || (kind == PRESET_COLUMN_ROW && layer % 2 == 1);
   if (rows) return weft_reduce_factor(op);
   if (out->rank == 0) return WEFT_NO_FACTOR;
+  if (op->kind == WEFT_GRAPH_REDUCE && kind == PRESET_COLUMNS) { // the columns of what it folds
+    uint8_t folded = weft_reduce_factor(op);
+    bool cuts = !weft_factor_is_fixed(p->graph, op, folded) && weft_reduce_segments(p->graph, op) > 1;
+    return cuts && !weft_reduce_is_chain(p->graph, op) ? folded : WEFT_NO_FACTOR;
+  }
   if (kind == PRESET_BATCH) return out->rank > 1 ? op->out_factors[0] : WEFT_NO_FACTOR;
   return op->out_factors[out->rank - 1];
 }

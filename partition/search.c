@@ -54,9 +54,9 @@ bool weft_is_choice(const weft_partitioner *p, uint32_t op) {
 static bool may_cut(const weft_partitioner *p, uint32_t op, uint8_t factor, bool fixed) {
   const weft_graph_op *node = &p->graph->ops[op];
   if (node->factors[factor].extent <= 1 || (fixed && p->claims[op].factor_by[factor])) return false;
-  if (!node->factors[factor].reduce) return !weft_factor_is_fixed(p->graph, node, factor);
-  return node->kind == WEFT_GRAPH_MATMUL && !weft_reduce_is_chain(p->graph, node) &&
-         weft_reduce_segments(p->graph, node) > 1;
+  if (weft_factor_is_fixed(p->graph, node, factor)) return false;
+  if (!node->factors[factor].reduce) return true;
+  return !weft_reduce_is_chain(p->graph, node) && weft_reduce_segments(p->graph, node) > 1;
 }
 
 static void add_axis(weft_assignment *assignment, const weft_graph_op *node, const weft_graph *graph, uint8_t factor,
@@ -95,8 +95,13 @@ void weft_follow(const weft_partitioner *p, uint32_t op, const weft_assignment *
     assignment->pins[a] = claimed ? base->pins[a] : WEFT_NO_PIN;
     if (claimed) assignment->decided |= 1u << a;
   }
-  for (uint8_t f = 0; f < WEFT_MAX_FACTORS; f++)
-    if (p->claims[op].factor_by[f]) assignment->cuts[f] = base->cuts[f];
+  for (uint8_t f = 0; f < WEFT_MAX_FACTORS; f++) {
+    const weft_cut *cut = &base->cuts[f];
+    for (uint8_t i = 0; i < cut->axis_count; i++)
+      if (p->claims[op].factor_by[f] || p->claims[op].axis_by[cut->axes[i]])
+        assignment->cuts[f].axes[assignment->cuts[f].axis_count++] = cut->axes[i];
+    assignment->cuts[f].segments = assignment->cuts[f].axis_count ? cut->segments : 0;
+  }
   weft_propagate_forward(p, op, plan, assignment);
 }
 

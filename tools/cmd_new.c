@@ -1,6 +1,6 @@
 /* weft new: sample programs. */
+#include "new_sample.h"
 #include "options.h"
-#include "weft/graph.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -180,18 +180,6 @@ static weft_status make_gemm(const request *r, const lists *l, weft_graph **out,
   return weft_graph_check(graph, diag);
 }
 
-static weft_status write_program(const weft_graph *graph, const char *path, weft_diag *diag) {
-  weft_program *program;
-  weft_status status = weft_graph_lower(graph, &program, diag);
-  if (status != WEFT_OK) return status;
-  weft_text text = {0};
-  weft_program_write(program, &text);
-  status = text.failed ? weft_error_memory(diag) : weft_write_file(path, text.data, text.length, false, diag);
-  weft_text_free(&text);
-  weft_program_free(program);
-  return status;
-}
-
 /* ---- the commands -------------------------------------------------------------------------------------------------
  */
 
@@ -217,7 +205,7 @@ static int run(int argc, char **argv, request *r, const weft_usage *usage, maker
     weft_diag *diag = weft_diag_new();
     weft_graph *graph = NULL;
     weft_status status = diag ? make(r, &l, &graph, diag) : WEFT_UNAVAILABLE;
-    if (status == WEFT_OK) status = write_program(graph, r->file, diag);
+    if (status == WEFT_OK) status = weft_new_write(graph, r->file, diag);
     weft_graph_free(graph);
     exit_code = weft_tool_finish(status, diag, &arguments);
   }
@@ -312,6 +300,12 @@ static int new_gemm(int argc, char **argv) {
 
 int weft_cmd_new(int argc, char **argv) {
   static const weft_verb verbs[] = {
-      {"gemm", new_gemm, "a matrix product"}, {"mlp", new_mlp, "a network of matrix products"}, {0}};
+    {"gemm", new_gemm, "a matrix product"},
+    {"mlp", new_mlp, "a network of matrix products"},
+#define ROW(id, name, help) {name, weft_new_##id, help},
+    WEFT_SAMPLES(ROW)
+#undef ROW
+        {0}
+  };
   return weft_verbs_run("new", verbs, argc, argv);
 }

@@ -25,7 +25,8 @@
   ROW(POINTWISE, "pointwise", 1, 16)  /* body over operands, each broadcast along the factors it lacks */            \
   ROW(ALL_REDUCE, "all_reduce", 1, 64)/* folds partial nodes in segment order by the tree of format.h; SUM, MAX, MIN */ \
   ROW(SLICE, "slice", 1, 1)           /* the block at `starts` with the result's extents */                          \
-  ROW(ASSEMBLE, "assemble", 1, 65536) /* operand i is the block at piece i's starts; pieces tile the result exactly */
+  ROW(ASSEMBLE, "assemble", 1, 65536) /* operand i is the block at piece i's starts; pieces tile the result exactly */ \
+  ROW(REDUCE, "reduce", 1, 16)        /* out[.., 0] = fold with `pool` along the last axis of body(operands) */
 
 #define WEFT_ENUM_GRAPH_OP(id, name, least, most) WEFT_GRAPH_##id,
 typedef enum weft_graph_op_kind { WEFT_GRAPH_OPS(WEFT_ENUM_GRAPH_OP) WEFT_GRAPH_OP_COUNT } weft_graph_op_kind;
@@ -73,12 +74,12 @@ typedef struct weft_graph_op {
   uint8_t out_factors[WEFT_MAX_RANK];
   /* attributes by kind */
   weft_acc_policy acc;  /**< MATMUL */
-  uint32_t segments;    /**< MATMUL: of its own K; see format.h */
+  uint32_t segments;    /**< MATMUL: of its own K; REDUCE: of a Sum of floats, 0 one ascending chain; see format.h */
   int64_t m;            /**< REQUANT */
   uint32_t s;           /**< REQUANT */
   int64_t low, high;    /**< CLAMP */
-  weft_body body;       /**< POINTWISE: operands by position */
-  weft_pool pool;       /**< ALL_REDUCE */
+  weft_body body;       /**< POINTWISE, REDUCE: operands by position */
+  weft_pool pool;       /**< ALL_REDUCE; REDUCE: SUM, MAX, MIN, ARG_MAX */
   const uint64_t (*starts)[WEFT_MAX_RANK]; /**< SLICE: one entry; ASSEMBLE: one a piece */
 } weft_graph_op;
 
@@ -121,10 +122,19 @@ uint32_t weft_graph_clamp(weft_graph *graph, const char *name, uint32_t x, int64
 /** Operands aligned at their last dimensions, extent-1 or missing dimensions broadcast. `body` is copied. */
 uint32_t weft_graph_pointwise(weft_graph *graph, const char *name, const uint32_t *ins, uint32_t in_count, const weft_body *body,
                               weft_format dtype);
+/** Folds the last axis of body(operands), which broadcast as in a pointwise op; the result keeps it with extent 1. SUM over floats:
+ * segments by the canonical rule. ARG_MAX gives the index of the greatest, in an integer `dtype`. */
+uint32_t weft_graph_reduce(weft_graph *graph, const char *name, const uint32_t *ins, uint32_t in_count, const weft_body *body,
+                           weft_pool pool, weft_format dtype);
 /** Sets the format a float value is stored in (one rounding). */
 void weft_graph_store_as(weft_graph *graph, uint32_t value, weft_format dtype);
 /** Makes a produced value an output called `name`. */
 void weft_graph_output(weft_graph *graph, uint32_t value, const char *name);
+
+/** A body from text in postfix order, in `arena`: $0 (operand), 2.5 (constant), add, sub, mul, div, min, max, floordiv, exp, recip,
+ * silu, relu, ln, tanh, erf, rsqrt:EPS_NANO:OVER, shr:N, if (condition, then, otherwise), and selections between two values by
+ * position: collt:8, colge:8, rowlt:8, rowge:8, with a bound from an operand collt:$1. No nodes: the text is malformed. */
+weft_body weft_body_write(weft_arena *arena, const char *text);
 
 /* Low-level appends, used by the builder, by lifting and by the partitioner: copied into the graph's arena. */
 uint32_t weft_graph_add_value(weft_graph *graph, const weft_value *value);
@@ -183,5 +193,24 @@ typedef struct weft_mlp_options {
  * end in a clamp (0..127 with relu, which the clamp then is; -128..127 without).
  * Errors: fewer than two widths, a requant count that fits no layers, other formats, ranges of datasets that do not exist. */
 weft_status weft_graph_new_mlp(const weft_mlp_options *options, const char *output_name, weft_graph **graph, weft_diag *diag);
+
+/** Parts of transformers as programs of their own: identifier, name, help. Input x [rows, cols], output y. */
+#define WEFT_SAMPLES(ROW)                                                                      \
+  ROW(rmsnorm, "rmsnorm", "y = x / sqrt(mean(x^2) + eps) * gain, row by row")                  \
+  ROW(layernorm, "layernorm", "y = (x - mean) / sqrt(variance + eps) * gain + shift, row by row") \
+  ROW(softmax, "softmax", "y = exp(x - max) / sum, row by row")                                \
+  ROW(gated_mlp, "gated-mlp", "y = (silu(x @ w_gate) * (x @ w_up)) @ w_down")
+#define WEFT_ENUM_SAMPLE(id, name, help) WEFT_SAMPLE_##id,
+typedef enum weft_sample_kind { WEFT_SAMPLES(WEFT_ENUM_SAMPLE) WEFT_SAMPLE_COUNT } weft_sample_kind;
+#undef WEFT_ENUM_SAMPLE
+
+typedef struct weft_sample_options {
+  uint64_t rows, cols;
+  uint64_t hidden;   /**< gated-mlp */
+  uint64_t eps_nano; /**< norms: eps in billionths */
+  weft_format dtype; /**< of x and matrices: a float format; gains, shifts and y are Fp32 */
+  const char *name;  /**< of the program; NULL: the sample's */
+} weft_sample_options;
+weft_status weft_graph_new_sample(weft_sample_kind kind, const weft_sample_options *options, weft_graph **graph, weft_diag *diag);
 
 #endif

@@ -257,7 +257,8 @@ typedef struct weft_body_node {
 } weft_body_node;
 typedef struct weft_body { const weft_body_node *nodes; uint64_t node_count; } weft_body;
 
-/** Reduce { pool } or Parallel; `segments` is ours (Sum only; 1 = absent). */
+/** Reduce { pool } or Parallel; `segments` is ours (Sum only; 0 = absent: one ascending chain, unlike 1 segment, whose
+ * elements are added in lanes). */
 typedef struct weft_iter { uint32_t var; uint64_t extent; bool reduce; weft_pool pool; uint32_t segments; } weft_iter;
 
 typedef enum weft_src_kind { WEFT_SRC_INPUT, WEFT_SRC_CELL, WEFT_SRC_CONST } weft_src_kind;

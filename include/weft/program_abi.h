@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT_ABI_VERSION 1
+#define WEFT_ABI_VERSION 2
 
 /** One chip of a run: its tensors, parameters, transport, threads. Opaque to emitted code. */
 typedef struct weft_chip weft_chip;
@@ -62,13 +62,16 @@ typedef struct weft_abi_product {
 } weft_abi_product;
 void weft_product(weft_chip *chip, const weft_abi_product *product);
 
-/** One node of a body in post-order; as weft_body_node (weft/ir.h) without predicates' operands. */
+/** One node of a body in post-order; as weft_body_node (weft/ir.h). Positions of a Select are those in the result (in the row that is
+ * folded). */
 typedef struct weft_abi_node {
   int kind;              /**< weft_body_kind */
   int sfpu;              /**< weft_sfpu_kind */
   uint32_t child[3];
-  uint64_t value;        /**< operand index, constant's double bits, shift */
+  uint64_t value;        /**< operand index, constant's double bits, shift; SELECT: the bound, or the operand that has it */
   uint64_t eps_nano, over;
+  int var;               /**< SELECT: 5 row, 6 column */
+  int ge, operand_bound; /**< SELECT: at or above the bound instead of below; the bound is an operand's value */
 } weft_abi_node;
 typedef struct weft_abi_operand {
   int64_t tensor;
@@ -84,6 +87,19 @@ typedef struct weft_abi_pointwise {
   const weft_abi_node *nodes;
 } weft_abi_pointwise;
 void weft_pointwise(weft_chip *chip, const weft_abi_pointwise *pointwise);
+
+/** out[r, 0] = fold with `pool` over c below cols of body(operands at (r, c)). */
+typedef struct weft_abi_reduce {
+  int64_t out;
+  uint64_t cols;
+  int pool;          /**< weft_pool: SUM, MAX, MIN, ARG_MAX */
+  uint32_t segments; /**< of a Sum of floats; 0: one ascending chain */
+  uint32_t operand_count;
+  const weft_abi_operand *operands;
+  uint32_t node_count;
+  const weft_abi_node *nodes;
+} weft_abi_reduce;
+void weft_reduce(weft_chip *chip, const weft_abi_reduce *reduce);
 
 /** Copies the rows x cols block at (from_row, from_col) of `from` to (to_row, to_col) of `to`: slices and assemblies. */
 typedef struct weft_abi_copy {

@@ -69,22 +69,22 @@ static void add_generic(weft_program *p, const weft_body_node *nodes, uint64_t c
 
 static const weft_body_node operands[] = {{.kind = WEFT_BODY_OPERAND, .value = 0},
                                           {.kind = WEFT_BODY_OPERAND, .value = 1}};
-static void add_min(weft_program *p) { add_generic(p, operands, 1, WEFT_POOL_MIN, 1); }
-static void add_and(weft_program *p) { add_generic(p, operands, 1, WEFT_POOL_AND, 1); }
-static void add_or(weft_program *p) { add_generic(p, operands, 1, WEFT_POOL_OR, 1); }
+static void add_min(weft_program *p) { add_generic(p, operands, 1, WEFT_POOL_MIN, 0); }
+static void add_and(weft_program *p) { add_generic(p, operands, 1, WEFT_POOL_AND, 0); }
+static void add_or(weft_program *p) { add_generic(p, operands, 1, WEFT_POOL_OR, 0); }
 static void add_row_segments(weft_program *p) { add_generic(p, operands, 1, WEFT_POOL_SUM, 4); }
 static void add_div(weft_program *p) {
   const weft_body_node nodes[] = {operands[0], operands[1], {.kind = WEFT_BODY_DIV, .child = {0, 1}}};
-  add_generic(p, nodes, 3, WEFT_POOL_SUM, 1);
+  add_generic(p, nodes, 3, WEFT_POOL_SUM, 0);
 }
 static void add_value_select(weft_program *p) {
   const weft_body_node nodes[] = {
       operands[0], operands[1], operands[0], {.kind = WEFT_BODY_VALUE_SELECT, .child = {0, 1, 2}}};
-  add_generic(p, nodes, 4, WEFT_POOL_SUM, 1);
+  add_generic(p, nodes, 4, WEFT_POOL_SUM, 0);
 }
 static void add_sfpu(weft_program *p, weft_sfpu_kind kind) {
   const weft_body_node nodes[] = {operands[0], {.kind = WEFT_BODY_UNARY, .sfpu = kind, .child = {0}}};
-  add_generic(p, nodes, 2, WEFT_POOL_SUM, 1);
+  add_generic(p, nodes, 2, WEFT_POOL_SUM, 0);
 }
 static void add_tanh(weft_program *p) { add_sfpu(p, WEFT_SFPU_TANH); }
 static void add_erf(weft_program *p) { add_sfpu(p, WEFT_SFPU_ERF); }

@@ -238,8 +238,110 @@ static void trees(void **state) {
   assert_false(valid(8, 0, NULL, NULL));
 }
 
+/* ---- folds and positions ---- */
+
+static float folded_by_hand(const float *row, uint64_t cols, int pool, uint32_t segments) {
+  float value = pool == WEFT_POOL_MAX ? -INFINITY : 0, squares[COLS];
+  for (uint64_t c = 0; c < cols; c++) squares[c] = row[c] * row[c];
+  if (pool == WEFT_POOL_SUM && segments) return weft_sum_f32(squares, 1, cols, segments);
+  for (uint64_t c = 0; c < cols; c++)
+    value = pool == WEFT_POOL_MAX ? weft_maximum_f32(value, squares[c]) : value + squares[c];
+  return value;
+}
+
+/* Rows of squares, summed in segments, as a chain, and their greatest. */
+static void rows_are_folded(void **state) {
+  (void)state;
+  static const weft_abi_node nodes[] = {{.kind = WEFT_BODY_OPERAND, .value = 0},
+                                        {.kind = WEFT_BODY_OPERAND, .value = 0},
+                                        {.kind = WEFT_BODY_MUL, .child = {0, 1}}};
+  static const weft_abi_operand operand = {.tensor = 1, .row_stride = COLS, .col_stride = 1};
+  static const struct {
+    int pool;
+    uint32_t segments;
+  } folds[] = {{WEFT_POOL_SUM, 8}, {WEFT_POOL_SUM, 1}, {WEFT_POOL_SUM, 0}, {WEFT_POOL_MAX, 0}};
+  for (size_t f = 0; f < sizeof folds / sizeof *folds; f++) {
+    one_chip one;
+    begin(&one, 2);
+    add_tensor(&one, WEFT_FP32, ROWS, 1);
+    add_tensor(&one, WEFT_FP32, ROWS, COLS);
+    float *x = (float *)(void *)one.slots[1].data;
+    uint64_t random = f + 1;
+    for (int i = 0; i < ROWS * COLS; i++) x[i] = (float)((int64_t)weft_random_next(&random) >> 40) * 0x1p-20f;
+    weft_reduce(&one.chip, &(weft_abi_reduce){.out = 0,
+                                              .cols = COLS,
+                                              .pool = folds[f].pool,
+                                              .segments = folds[f].segments,
+                                              .operand_count = 1,
+                                              .operands = &operand,
+                                              .node_count = 3,
+                                              .nodes = nodes});
+    assert_false(weft_chip_failed(&one.chip));
+    for (int r = 0; r < ROWS; r++)
+      assert_true(((float *)(void *)one.slots[0].data)[r] ==
+                  folded_by_hand(x + r * COLS, COLS, folds[f].pool, folds[f].segments));
+    end(&one);
+  }
+}
+
+/* The lowest index of the greatest; a sum that leaves 64 bits is a fault of its row. */
+static void integers_are_folded(void **state) {
+  (void)state;
+  static const weft_abi_node node = {.kind = WEFT_BODY_OPERAND};
+  static const weft_abi_operand operand = {.tensor = 1, .row_stride = 3, .col_stride = 1};
+  static const int64_t values[] = {1, 5, 5, INT64_MAX, 1, 0};
+  weft_abi_reduce reduce = {
+      .cols = 3, .pool = WEFT_POOL_ARG_MAX, .operand_count = 1, .operands = &operand, .node_count = 1, .nodes = &node};
+  one_chip one;
+  begin(&one, 1);
+  add_tensor(&one, WEFT_INT64, 2, 1);
+  add_tensor(&one, WEFT_INT64, 2, 3);
+  memcpy(one.slots[1].data, values, sizeof values);
+  weft_reduce(&one.chip, &reduce);
+  assert_false(weft_chip_failed(&one.chip));
+  assert_int_equal(((int64_t *)(void *)one.slots[0].data)[0], 1);
+  assert_int_equal(((int64_t *)(void *)one.slots[0].data)[1], 0);
+  reduce.pool = WEFT_POOL_SUM;
+  weft_reduce(&one.chip, &reduce);
+  assert_true(weft_chip_failed(&one.chip));
+  assert_non_null(strstr(one.chip.fault.text, "row 1, column 0"));
+  end(&one);
+}
+
+/* x below the bound of its row, -1 from there on; and the first rows only. */
+static void positions_select(void **state) {
+  (void)state;
+  static const weft_abi_operand operands[] = {{.tensor = 1, .row_stride = COLS, .col_stride = 1},
+                                              {.tensor = 2, .row_stride = 1}};
+  const weft_abi_node nodes[] = {
+      {.kind = WEFT_BODY_OPERAND, .value = 0},
+      {.kind = WEFT_BODY_CONST, .value = bits_of(-1)},
+      {.kind = WEFT_BODY_SELECT, .child = {0, 1}, .var = WEFT_VAR_GEN_COL, .operand_bound = 1, .value = 1},
+      {.kind = WEFT_BODY_CONST, .value = bits_of(-2)},
+      {.kind = WEFT_BODY_SELECT, .child = {3, 2}, .var = WEFT_VAR_GEN_ROW, .ge = 1, .value = 3}};
+  one_chip one;
+  begin(&one, 2);
+  add_tensor(&one, WEFT_FP32, ROWS, COLS);
+  add_tensor(&one, WEFT_FP32, ROWS, COLS);
+  add_tensor(&one, WEFT_INT32, ROWS, 1);
+  for (int i = 0; i < ROWS * COLS; i++) ((float *)(void *)one.slots[1].data)[i] = (float)i;
+  for (int r = 0; r < ROWS; r++) ((int32_t *)(void *)one.slots[2].data)[r] = 300 * r - 1;
+  weft_pointwise(&one.chip,
+                 &(weft_abi_pointwise){.operand_count = 2, .operands = operands, .node_count = 5, .nodes = nodes});
+  assert_false(weft_chip_failed(&one.chip));
+  for (int r = 0; r < ROWS; r++)
+    for (int c = 0; c < COLS; c++) {
+      float expected = r >= 3 ? -2.0f : c < 300 * r - 1 ? (float)(r * COLS + c) : -1.0f;
+      assert_true(((float *)(void *)one.slots[0].data)[r * COLS + c] == expected);
+    }
+  end(&one);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_are_folded),
+      cmocka_unit_test(integers_are_folded),
+      cmocka_unit_test(positions_select),
       cmocka_unit_test(floats_broadcast),
       cmocka_unit_test(unchosen_branches_do_not_fault),
       cmocka_unit_test(faults_name_the_lowest_element),
