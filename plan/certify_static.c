@@ -141,6 +141,9 @@ static weft_status check_tiles(const checker *c, const weft_op *op, const weft_s
     return refuse(c, op, "names another buffer than its stage");
   if (!same_block(op, pattern) || !same_index(op->tiles.at.indirect, pattern->origin.indirect))
     return refuse(c, op, "moves another block than its stage declares");
+  for (uint64_t i = 0; i < pattern->origin.step_count; i++)
+    if (pattern->origin.steps[i].stride && pattern->origin.steps[i].var > WEFT_VAR_K_BLOCK)
+      return refuse(c, op, "moves with a variable that is none of item, sub-block and K block");
   const weft_buffer *buffer = &c->program->buffers[op->tiles.buf];
   if (weft_mul_overflow(op->tiles.block_h, op->tiles.block_w, &tiles) || tiles > buffer->page_tiles)
     return refuse(c, op, "moves a block that does not fit a page");
