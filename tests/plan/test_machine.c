@@ -5,7 +5,10 @@
 #include "weft/partition.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static uint64_t random_cases = 10, first_seed = 1;
 
 typedef struct network {
   uint64_t layers[5];
@@ -148,9 +151,58 @@ static void test_split_programs(void **state) {
     for (size_t s = 0; s < 4; s++) check_split(&networks[i], splits[s]);
 }
 
-int main(void) {
+static uint64_t below(uint64_t *random, uint64_t n) { return weft_random_next(random) % n; }
+
+/** An extent that is often at the edge of a tile. */
+static uint64_t random_extent(uint64_t *random, uint64_t most) {
+  static const uint64_t edges[] = {1, 31, 32, 33, 63, 64, 65, 96, 97};
+  return below(random, 2) ? 1 + below(random, most) : edges[below(random, sizeof edges / sizeof *edges)];
+}
+
+/** A random network over random chips: certified, and the interpreter's bits in the fixed order and in random ones. */
+static void check_random(uint64_t seed) {
+  uint64_t random = seed * 1000003;
+  static const weft_format formats[] = {WEFT_FP32, WEFT_FP32, WEFT_BF16, WEFT_INT8};
+  static const char *const splits[] = {"columns", "rows", "batch", "column-row"};
+  network n = {.count = 2 + (uint32_t)below(&random, 3), .batch = random_extent(&random, 80)};
+  n.dtype = formats[below(&random, 4)];
+  for (uint32_t i = 0; i < n.count; i++) n.layers[i] = random_extent(&random, 150);
+  if (below(&random, 2)) n.segments = 1u << below(&random, 4);
+  char mesh[16];
+  snprintf(mesh, sizeof mesh, "x=%d", (int)(1 + below(&random, 9)));
+  weft_graph *graph = make_network(&n);
+  weft_program *program = machine_program(graph, mesh, splits[below(&random, 4)]);
+  weft_array_set in = {0}, want = {0};
+  inputs_of_graph(graph, seed, &in);
+  assert_int_equal(weft_graph_interpret(graph, &in, &want, graph_diag), WEFT_OK);
+  plan_for(program, "cpu", NULL);
+  for (uint64_t order = 0; order < 4; order++) {
+    weft_array_set out = {0};
+    weft_status status = run_program(program, &in, order != 0, order, &out, graph_diag);
+    if (status || !same_sets(&want, &out))
+      print_error("order %d: %s; repeat with: test_plan_machine 1 %llu\n", (int)order, first_message(graph_diag),
+                  (unsigned long long)seed);
+    assert_int_equal(status, WEFT_OK);
+    assert_true(same_sets(&want, &out));
+    weft_array_set_free(&out);
+  }
+  weft_array_set_free(&in);
+  weft_array_set_free(&want);
+  weft_program_free(program);
+  weft_graph_free(graph);
+}
+
+static void test_random_networks(void **state) {
+  (void)state;
+  for (uint64_t i = 0; i < random_cases; i++) check_random(first_seed + i);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) random_cases = strtoull(argv[1], NULL, 10);
+  if (argc > 2) first_seed = strtoull(argv[2], NULL, 10);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_networks),
+      cmocka_unit_test(test_random_networks),
       cmocka_unit_test(test_split_programs),
   };
   return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
