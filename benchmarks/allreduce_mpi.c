@@ -95,8 +95,10 @@ static void run_case(bench *b, const size_case *c, uint32_t ranks) {
     chip_step(&p, WEFT_STEP_ALL_REDUCE, "reduce", CHIP_LIST(partial), CHIP_LIST(result))->all_reduce = &reduce;
   chip_step(&p, WEFT_STEP_SECTION, "finish", CHIP_LIST(result), CHIP_LIST())->section = finish;
   weft_array_set inputs = {0}, outputs = {0};
-  if (weft_program_run_steps_mpi(&p.program, MPI_COMM_WORLD, m.calls, &inputs, &outputs) != 0)
-    MPI_Abort(MPI_COMM_WORLD, 3);
+  bench_hush();
+  int code = weft_program_run_steps_mpi(&p.program, MPI_COMM_WORLD, m.calls, &inputs, &outputs);
+  bench_hear(code != 0);
+  if (code != 0) MPI_Abort(MPI_COMM_WORLD, 3);
   weft_array_set_free(&outputs);
   /* It is over when the last rank has the result. */
   double weft[MOST_CALLS], peer[MOST_CALLS];
@@ -105,7 +107,7 @@ static void run_case(bench *b, const size_case *c, uint32_t ranks) {
   if (b->speaks) {
     bench_pair pair;
     char what[64];
-    snprintf(what, sizeof what, "sum of floats, %s, %u ranks", c->name, ranks);
+    snprintf(what, sizeof what, "sum of %s of floats on %u ranks", c->name, ranks);
     bench_gather(b, weft, peer, m.calls, &pair);
     bench_report(
         b,

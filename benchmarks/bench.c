@@ -257,6 +257,33 @@ void bench_fill(float *values, uint64_t count, uint64_t seed) {
     values[i] = (float)((int64_t)(weft_random_next(&seed) >> 40) - (INT64_C(1) << 23)) * 0x1p-23f;
 }
 
+/* ---- standard error ------------------------------------------------------------------------------------------------
+ */
+
+static FILE *kept;
+static int spoken = -1;
+
+void bench_hush(void) {
+  kept = tmpfile();
+  if (!kept) return;
+  fflush(stderr);
+  spoken = dup(STDERR_FILENO);
+  if (spoken >= 0) dup2(fileno(kept), STDERR_FILENO);
+}
+
+void bench_hear(bool show) {
+  if (!kept) return;
+  fflush(stderr);
+  if (spoken >= 0) dup2(spoken, STDERR_FILENO);
+  if (spoken >= 0) close(spoken);
+  char line[512];
+  rewind(kept);
+  while (show && fgets(line, sizeof line, kept)) fputs(line, stderr);
+  fclose(kept);
+  kept = NULL;
+  spoken = -1;
+}
+
 /* ---- files ---------------------------------------------------------------------------------------------------------
  */
 

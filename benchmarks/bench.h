@@ -75,6 +75,11 @@ void *bench_memory(size_t bytes);
 /** Values in [-1, 1) that are the same in every run. */
 void bench_fill(float *values, uint64_t count, uint64_t seed);
 
+/** Keeps what is written to standard error until the second call, which shows it or forgets it: warnings of every run
+ * are no part of a table. */
+void bench_hush(void);
+void bench_hear(bool show);
+
 /** A new folder for files; removed with everything in it by bench_end. NULL after a message. */
 const char *bench_folder(void);
 /** Runs a shell command, its output in FOLDER/command.txt; shows that and returns false when it fails. */

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS = 2, MOST_CALLS = 110, PEER_PARAMETER = 1, REDUCE_PARAMETER = 2 };
+enum { RANKS = 2, PEER_PARAMETER = 1, REDUCE_PARAMETER = 2 };
+/* The three sides take turns of some calls; the first call of a turn only brings its operands back into the caches. */
+enum { TURN = 4, MOST_TURNS = BENCH_MOST_SAMPLES, MOST_CALLS = TURN * MOST_TURNS };
 
 /* ---- ScaLAPACK -----------------------------------------------------------------------------------------------------
  */
@@ -117,14 +119,19 @@ static void multiply(weft_chip *chip, const int64_t *parameters) {
   weft_product(chip, &m->product);
 }
 
-static void finish(weft_chip *chip, const int64_t *parameters) {
-  measured *m = chip_context(parameters);
-  m->weft[m->call] = bench_seconds() - m->begun;
+static double local_run(weft_chip *chip, const measured *m) {
   MPI_Barrier(MPI_COMM_WORLD);
   double begun = bench_seconds();
   weft_product(chip, &m->product);
-  m->local[m->call] = bench_seconds() - begun;
-  m->scalapack[m->call++] = scalapack_run(&m->peer);
+  return bench_seconds() - begun;
+}
+
+static void finish(weft_chip *chip, const int64_t *parameters) {
+  measured *m = chip_context(parameters);
+  m->weft[m->call++] = bench_seconds() - m->begun;
+  if (m->call % TURN != 0) return;
+  for (uint32_t i = m->call - TURN; i < m->call; i++) m->local[i] = local_run(chip, m);
+  for (uint32_t i = m->call - TURN; i < m->call; i++) m->scalapack[i] = scalapack_run(&m->peer);
 }
 
 static void make_columns(chip_program *p, measured *m, uint64_t n, uint32_t rank, weft_abi_link *link,
@@ -175,8 +182,15 @@ static void make_rows(chip_program *p, measured *m, uint64_t n, weft_abi_all_red
 static void report(bench *b, const measured *m, const double *peer, uint64_t n, const char *figure, const char *name) {
   char what[64];
   bench_pair pair;
-  snprintf(what, sizeof what, "fp32 %d, %s, %d ranks", (int)n, m->columns ? "columns" : "K split", RANKS);
-  bench_gather(b, m->weft, peer, m->call, &pair);
+  snprintf(what, sizeof what, "fp32 %d by %s on %d ranks", (int)n, m->columns ? "columns" : "K split", RANKS);
+  pair.count = m->call / TURN;
+  for (uint32_t i = 0; i < pair.count; i++) {
+    double sides[2][TURN];
+    memcpy(sides[0], m->weft + i * TURN, sizeof sides[0]);
+    memcpy(sides[1], peer + i * TURN, sizeof sides[1]);
+    pair.weft[i] = bench_median(sides[0] + 1, TURN - 1);
+    pair.peer[i] = bench_median(sides[1] + 1, TURN - 1);
+  }
   bench_report(b,
                &(bench_row){.figure = figure,
                             .what = what,
@@ -199,10 +213,12 @@ static void run_case(bench *b, uint64_t n, bool columns, uint32_t rank) {
     make_columns(&p, &m, n, rank, &link, crossings);
   else
     make_rows(&p, &m, n, &reduce);
-  uint64_t calls = b->quick ? 3 : n <= 1024 ? 110 : 44;
+  uint64_t calls = b->samples * TURN;
   weft_array_set inputs = {0}, outputs = {0};
-  if (weft_program_run_steps_mpi(&p.program, MPI_COMM_WORLD, calls, &inputs, &outputs) != 0)
-    MPI_Abort(MPI_COMM_WORLD, 3);
+  bench_hush();
+  int code = weft_program_run_steps_mpi(&p.program, MPI_COMM_WORLD, calls, &inputs, &outputs);
+  bench_hear(code != 0);
+  if (code != 0) MPI_Abort(MPI_COMM_WORLD, 3);
   weft_array_set_free(&outputs);
   double *const times[] = {m.weft, m.local, m.scalapack};
   for (int i = 0; i < 3; i++) MPI_Allreduce(MPI_IN_PLACE, times[i], (int)calls, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);

@@ -6,6 +6,9 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 typedef struct product_case {
   const char *figure;
@@ -13,7 +16,7 @@ typedef struct product_case {
   weft_format format;
   int threads;
   bool epilogue; /**< bias and ReLU */
-  enum { TO_OPENBLAS, TO_BLIS, TO_WEFT_FP32, TO_MEMORY } peer;
+  enum { TO_OPENBLAS, TO_BLIS, TO_WEFT_FP32, TO_MEMORY, TO_PEAK } peer;
 } product_case;
 
 static const product_case cases[] = {
@@ -23,6 +26,8 @@ static const product_case cases[] = {
     {"sgemm_512_2", 512, 512, 512, WEFT_FP32, 2, false, TO_OPENBLAS},
     {"sgemm_1024_2", 1024, 1024, 1024, WEFT_FP32, 2, false, TO_OPENBLAS},
     {"sgemm_2048_2", 2048, 2048, 2048, WEFT_FP32, 2, false, TO_OPENBLAS},
+    {NULL, 512, 512, 512, WEFT_FP32, 1, false, TO_PEAK},
+    {NULL, 512, 512, 512, WEFT_FP32, 2, false, TO_PEAK},
     {NULL, 512, 512, 512, WEFT_FP32, 1, false, TO_BLIS},
     {NULL, 1024, 1024, 1024, WEFT_FP32, 1, false, TO_BLIS},
     {NULL, 2048, 2048, 2048, WEFT_FP32, 1, false, TO_BLIS},
@@ -96,29 +101,110 @@ static void run_blis(void *context) {
 
 typedef uint64_t lanes __attribute__((vector_size(64), aligned(64)));
 
+/* Narrow loads do not reach the memory's rate. */
+#if defined(__x86_64__)
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDEST
+#endif
+
+enum { MOST_STREAMS = 4, STEP = 4 };
+
 typedef struct reading {
   const lanes *data;
-  uint64_t count; /**< a multiple of 8 * threads */
-  int threads;
-  lanes sums[2];
+  uint64_t count; /**< a multiple of STEP * MOST_STREAMS * threads */
+  int threads, streams;
+  uint64_t sums[2];
 } reading;
+
+/* Read as some streams side by side: one alone may not keep enough lines on their way. */
+WIDEST static void read_streams(const lanes *first, uint64_t length, int streams, uint64_t *result) {
+  lanes sum[STEP] = {{0}};
+  for (uint64_t i = 0; i < length; i += STEP)
+    for (int s = 0; s < streams; s++) {
+      const lanes *at = first + (uint64_t)s * length + i;
+      for (int j = 0; j < STEP; j++) sum[j] ^= at[j];
+    }
+  for (int j = 1; j < STEP; j++) sum[0] ^= sum[j];
+  *result = sum[0][0] ^ sum[0][7];
+}
 
 static void read_part(void *context, uint64_t part) {
   reading *r = context;
   uint64_t share = r->count / (uint64_t)r->threads;
-  const lanes *at = r->data + part * share;
-  lanes sum[4] = {{0}};
-  for (uint64_t i = 0; i < share; i += 8) {
-    for (uint64_t j = 0; j < 4; j++) sum[j] ^= at[i + j];
-    for (uint64_t j = 0; j < 4; j++) sum[j] ^= at[i + 4 + j];
-    __builtin_prefetch(at + i + 64);
-  }
-  r->sums[part] = sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
+  read_streams(r->data + part * share, share / (uint64_t)r->streams, r->streams, &r->sums[part]);
 }
 
 static void run_reading(void *context) {
   reading *r = context;
   weft_parallel_for((uint64_t)r->threads, r->threads, read_part, r);
+}
+
+/* The number of streams that is fastest here. */
+static void choose_streams(reading *r) {
+  double least = 0;
+  int best = 1;
+  for (r->streams = 1; r->streams <= MOST_STREAMS; r->streams *= 2) {
+    double times[5];
+    run_reading(r);
+    for (int i = 0; i < 5; i++) {
+      double begun = bench_seconds();
+      run_reading(r);
+      times[i] = bench_seconds() - begun;
+    }
+    double median = bench_median(times, 5);
+    if (r->streams == 1 || median < least) {
+      least = median;
+      best = r->streams;
+    }
+  }
+  r->streams = best;
+}
+
+/* ---- the limit -----------------------------------------------------------------------------------------------------
+ */
+
+enum { CHAINS = 24 };
+
+typedef struct limit {
+  uint64_t steps; /**< multiply-adds of each chain: as many in all as the product has */
+  int threads;
+  float sums[2];
+} limit;
+
+/* Chains of multiply-adds in registers, enough to keep both units of a core busy. */
+#if defined(__x86_64__)
+#define LIMIT(name, instructions, vector, set, fma)                                                                    \
+  __attribute__((target(instructions))) static float name(uint64_t steps) {                                            \
+    vector chains[CHAINS], x = set(0.999f), y = set(0.001f);                                                           \
+    for (int c = 0; c < CHAINS; c++) chains[c] = set((float)c);                                                        \
+    for (uint64_t i = 0; i < steps; i++) {                                                                             \
+      _Pragma("GCC unroll 24") for (int c = 0; c < CHAINS; c++) chains[c] = fma(chains[c], x, y);                      \
+    }                                                                                                                  \
+    float sum = 0;                                                                                                     \
+    for (int c = 0; c < CHAINS; c++) sum += chains[c][0];                                                              \
+    return sum;                                                                                                        \
+  }
+LIMIT(limit_avx512, "avx512f", __m512, _mm512_set1_ps, _mm512_fmadd_ps)
+LIMIT(limit_avx2, "avx2,fma", __m256, _mm256_set1_ps, _mm256_fmadd_ps)
+static bool wide(void) { return __builtin_cpu_supports("avx512f"); }
+static bool known_limit(void) { return __builtin_cpu_supports("fma"); }
+static uint64_t limit_floats(void) { return wide() ? 16 : 8; }
+static float limit_chains(uint64_t steps) { return wide() ? limit_avx512(steps) : limit_avx2(steps); }
+#else
+static bool known_limit(void) { return false; }
+static uint64_t limit_floats(void) { return 1; }
+static float limit_chains(uint64_t steps) { return (float)steps; }
+#endif
+
+static void limit_part(void *context, uint64_t part) {
+  limit *l = context;
+  l->sums[part] = limit_chains(l->steps);
+}
+
+static void run_limit(void *context) {
+  limit *l = context;
+  weft_parallel_for((uint64_t)l->threads, l->threads, limit_part, l);
 }
 
 /* ---- a case --------------------------------------------------------------------------------------------------------
@@ -150,7 +236,7 @@ static void describe(const product_case *c, char *text, size_t size) {
     used = snprintf(text, size, "%s %d", formats[c->format], (int)c->m);
   else
     used = snprintf(text, size, "%s %dx%dx%d", formats[c->format], (int)c->m, (int)c->k, (int)c->n);
-  snprintf(text + used, size - (size_t)used, "%s, %d thread%s", c->epilogue ? " bias relu" : "", c->threads,
+  snprintf(text + used, size - (size_t)used, "%s on %d thread%s", c->epilogue ? " bias relu" : "", c->threads,
            c->threads > 1 ? "s" : "");
 }
 
@@ -175,6 +261,8 @@ static void section(weft_chip *chip, const int64_t *parameters) {
   call weft_call = {chip, &m->product}, fp32_call = {chip, &m->fp32};
   operands o = {.m = c->m, .n = c->n, .k = c->k};
   reading memory = {.count = c->n * c->k * sizeof(float) / sizeof(lanes), .threads = c->threads};
+  limit most = {.threads = c->threads};
+  most.steps = c->m * c->n * c->k / (limit_floats() * CHAINS * (uint64_t)c->threads);
   bench_work peer = {run_openblas, &o, c->threads};
   if (c->peer == TO_WEFT_FP32) {
     peer = (bench_work){run_product, &fp32_call, c->threads};
@@ -186,7 +274,11 @@ static void section(weft_chip *chip, const int64_t *parameters) {
     bench_fill(o.b, c->k * c->n, 2);
     memory.data = (const lanes *)(const void *)o.b;
     if (c->peer == TO_BLIS) peer.run = run_blis;
-    if (c->peer == TO_MEMORY) peer = (bench_work){run_reading, &memory, c->threads};
+    if (c->peer == TO_PEAK) peer = (bench_work){run_limit, &most, c->threads};
+    if (c->peer == TO_MEMORY) {
+      choose_streams(&memory);
+      peer = (bench_work){run_reading, &memory, c->threads};
+    }
   }
   bench_pair pair;
   bench_measure(m->b, &(bench_work){run_product, &weft_call, c->threads}, &peer, &pair);
@@ -232,11 +324,11 @@ int main(int argc, char **argv) {
   if (blis.version) snprintf(other, sizeof other, "BLIS %s", blis.version());
   snprintf(both, sizeof both, "%s, %s", openblas, blis.version ? other : "BLIS not installed");
   bench_heading(&b, "products of the runtime library, each with the arithmetic of weft", both, chip_kernels());
-  const char *const peers[] = {"OpenBLAS", other, "weft fp32", "reading the weights"};
+  const char *const peers[] = {"OpenBLAS", other, "weft fp32", "reading the weights", "fma units"};
   bool ok = true;
   for (size_t i = 0; ok && i < sizeof cases / sizeof *cases; i++) {
     const product_case *c = &cases[i];
-    if (c->peer == TO_BLIS && !blis.sgemm) continue;
+    if ((c->peer == TO_BLIS && !blis.sgemm) || (c->peer == TO_PEAK && !known_limit())) continue;
     if (b.quick && c->m * c->n * c->k > 600ull * 600 * 600 && c->m == c->n && c->m > 1024) continue;
     ok = run_case(&b, c, peers);
   }

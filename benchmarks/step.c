@@ -89,13 +89,15 @@ static bool run_program(const step_case *c, int steps, outcome *result) {
   const char *folder = bench_folder();
   if (c->chips == 1)
     snprintf(command, sizeof command,
-             "OMP_NUM_THREADS=%d %s/program/run-local --in %s/digits.h5 --out %s/result.h5 --steps %d --stats",
-             c->threads, folder, folder, folder, steps);
+             "OMP_NUM_THREADS=%d %s/program/run-local --in %s/digits.h5 --out %s/result.h5 --steps %d --stats 2> "
+             "%s/errors.txt",
+             c->threads, folder, folder, folder, steps, folder);
   else
     snprintf(command, sizeof command,
              "OMP_NUM_THREADS=1 %s -n %d --oversubscribe --bind-to none %s %s/program/run --in %s/digits.h5 --out "
-             "%s/result.h5 --steps %d --stats",
-             WEFT_BENCH_MPIEXEC, c->chips, geteuid() == 0 ? "--allow-run-as-root" : "", folder, folder, folder, steps);
+             "%s/result.h5 --steps %d --stats 2> %s/errors.txt",
+             WEFT_BENCH_MPIEXEC, c->chips, geteuid() == 0 ? "--allow-run-as-root" : "", folder, folder, folder, steps,
+             folder);
   FILE *output = popen(command, "r");
   char line[512];
   bool found = false;
@@ -125,16 +127,16 @@ static bool run_case(bench *b, const step_case *c, const layers *l) {
   for (uint32_t i = 0; i < b->samples; i++) {
     outcome result;
     if (!run_program(c, steps, &result)) {
-      fprintf(stderr, "step: the program for %d chips did not run\n", c->chips);
+      bench_command("cat %s/errors.txt; false", bench_folder());
       return false;
     }
     pair.weft[i] = result.seconds;
     share.weft[i] = result.communication;
     pair.peer[i] = run_peer(b, l, c, steps);
   }
-  snprintf(what, sizeof what, "digits, %d chip%s%s%s, %d thread%s", c->chips, c->chips > 1 ? "s" : "",
-           c->split ? " by " : "", c->split ? c->split : "", c->chips > 1 ? c->chips : c->threads,
-           c->chips > 1 || c->threads > 1 ? "s" : "");
+  int threads = c->chips > 1 ? 1 : c->threads;
+  snprintf(what, sizeof what, "digits on %d chip%s%s%s of %d thread%s", c->chips, c->chips > 1 ? "s" : "",
+           c->split ? " by " : "", c->split ? c->split : "", threads, threads > 1 ? "s" : "");
   bench_report(b,
                &(bench_row){.figure = c->figure,
                             .what = what,
@@ -142,7 +144,7 @@ static bool run_case(bench *b, const step_case *c, const layers *l) {
                             .unit = "ms",
                             .scale = 1e3},
                &pair);
-  strcat(what, ": comm.");
+  snprintf(what, sizeof what, "  share of communication by %s", c->split ? c->split : "");
   if (c->chips > 1) bench_report(b, &(bench_row){.what = what, .unit = "%", .scale = 1}, &share);
   return true;
 }
