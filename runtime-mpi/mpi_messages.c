@@ -80,41 +80,52 @@ static void set_word(weft_ring_entry *entry, uint64_t word) {
   atomic_store_explicit(&entry->word, word, memory_order_release);
 }
 
-/* Puts a send into its entry as soon as the message that had it before is done. */
+/* Puts a send into its entry as soon as the message that had it before is taken. */
 static void try_post(weft_mpi_transfer *send) {
-  uint64_t before = send->number < WEFT_RING ? 0 : weft_ring_done(send->number - WEFT_RING);
+  uint64_t before = send->number < WEFT_RING ? 0 : weft_ring_taken(send->number - WEFT_RING);
   if (word_of(send->entry) != before) return;
   send->entry->offset = send->offset;
   send->entry->bytes = send->base.bytes;
-  send->entry->stable = send->stable;
+  send->entry->flag = send->flag;
   set_word(send->entry, weft_ring_posted(send->number));
   send->stage = WEFT_STAGE_RINGING;
+}
+
+/* Tells the sender that its bytes are free. */
+static void set_flag(weft_mpi_net *net, const weft_mpi_transfer *receive) {
+  weft_window_flag *flag = weft_window_flag_at(net->window, net->host_rank[receive->base.peer], receive->flag - 1);
+  atomic_store_explicit(&flag->set, 1, memory_order_release);
+}
+
+static bool flag_is_set(const weft_mpi_net *net, const weft_mpi_transfer *send) {
+  weft_window_flag *flag = weft_window_flag_at(net->window, net->own_host_rank, send->flag - 1);
+  return atomic_load_explicit(&flag->set, memory_order_acquire) != 0;
 }
 
 /* Takes what has been posted for a receive, if it has. */
 static void try_take(weft_mpi_net *net, weft_mpi_transfer *receive) {
   weft_ring_entry *entry = receive->entry;
   if (word_of(entry) != weft_ring_posted(receive->number)) return;
+  receive->stage = WEFT_STAGE_DONE;
+  receive->flag = entry->flag;
   if (entry->bytes != receive->base.bytes) {
     receive->error = MPI_ERR_TRUNCATE;
-    receive->stage = WEFT_STAGE_DONE;
     return;
   }
   if (entry->offset == UINT64_MAX) {
     receive->stage = WEFT_STAGE_BY_MPI;
     post_pieces(net, receive);
-    set_word(entry, weft_ring_done(receive->number));
-    return;
+  } else {
+    void *bytes = weft_window_at(net->window, net->host_rank[receive->base.peer], entry->offset);
+    if (receive->views && entry->flag) {
+      receive->base.data = bytes;
+      receive->stage = WEFT_STAGE_SHOWN;
+    } else {
+      if (entry->bytes) memcpy(receive->base.data, bytes, entry->bytes);
+      if (entry->flag) set_flag(net, receive);
+    }
   }
-  void *bytes = weft_window_at(net->window, net->host_rank[receive->base.peer], entry->offset);
-  if (receive->views && entry->stable) {
-    receive->base.data = bytes;
-    receive->stage = WEFT_STAGE_SHOWN;
-    return;
-  }
-  if (entry->bytes) memcpy(receive->base.data, bytes, entry->bytes);
-  set_word(entry, weft_ring_done(receive->number));
-  receive->stage = WEFT_STAGE_DONE;
+  set_word(entry, weft_ring_taken(receive->number));
 }
 
 static void advance(weft_mpi_net *net, weft_mpi_transfer *transfer) {
@@ -158,15 +169,25 @@ static weft_mpi_transfer *transfer_new(weft_mpi_end *end) {
   return transfer;
 }
 
-static weft_transfer *post(weft_endpoint *base, weft_transfer message, bool receives, bool flag) {
+/* Where the bytes are, and whether they may be read there: when flags run out they are copied. */
+static void prepare_send(weft_mpi_net *net, weft_mpi_transfer *send, bool stable) {
+  send->offset = weft_window_offset(net->window, send->base.data, send->base.bytes);
+  if (send->offset == UINT64_MAX) {
+    post_pieces(net, send);
+  } else if (stable) {
+    uint32_t flag = weft_window_flag_take(net->window);
+    send->flag = flag < WEFT_FLAGS ? flag + 1 : 0;
+  }
+}
+
+static weft_transfer *post(weft_endpoint *base, weft_transfer message, bool receives, bool in_place) {
   weft_mpi_end *end = (weft_mpi_end *)base;
   weft_mpi_net *net = end->net;
   weft_mpi_transfer *transfer = transfer_new(end);
   if (!transfer) return NULL;
   transfer->base = message;
   transfer->receives = receives;
-  transfer->views = receives && flag;
-  transfer->stable = !receives && flag;
+  transfer->views = receives && in_place;
   uint32_t there = net->window ? net->host_rank[message.peer] : WEFT_NO_HOST_RANK, here = net->own_host_rank;
   if (there == WEFT_NO_HOST_RANK) {
     post_pieces(net, transfer);
@@ -176,10 +197,7 @@ static weft_transfer *post(weft_endpoint *base, weft_transfer message, bool rece
   transfer->entry = receives ? weft_window_entry(net->window, there, here, transfer->number)
                              : weft_window_entry(net->window, here, there, transfer->number);
   transfer->stage = receives ? WEFT_STAGE_RINGING : WEFT_STAGE_UNPOSTED;
-  if (!receives) {
-    transfer->offset = weft_window_offset(net->window, message.data, message.bytes);
-    if (transfer->offset == UINT64_MAX) post_pieces(net, transfer);
-  }
+  if (!receives) prepare_send(net, transfer, in_place);
   advance(net, transfer);
   if (is_waiting(transfer)) {
     transfer->active = true;
@@ -207,9 +225,11 @@ static weft_wait mpi_test(weft_endpoint *base, weft_transfer *generic) {
   advance(end->net, transfer);
   weft_wait pieces = test_pieces(end, transfer);
   if (pieces != WEFT_WAIT_DONE) return pieces;
-  if (transfer->stage == WEFT_STAGE_RINGING && !transfer->receives &&
-      word_of(transfer->entry) >= weft_ring_done(transfer->number))
-    transfer->stage = WEFT_STAGE_DONE;
+  if (transfer->stage == WEFT_STAGE_RINGING && !transfer->receives) {
+    bool free = transfer->flag ? flag_is_set(end->net, transfer)
+                               : word_of(transfer->entry) >= weft_ring_taken(transfer->number);
+    if (free) transfer->stage = WEFT_STAGE_DONE;
+  }
   bool waits = transfer->stage == WEFT_STAGE_UNPOSTED || transfer->stage == WEFT_STAGE_RINGING;
   return waits ? WEFT_WAIT_PENDING : WEFT_WAIT_DONE;
 }
@@ -241,7 +261,9 @@ static void remove_active(weft_mpi_end *end, weft_mpi_transfer *transfer) {
 static void mpi_finish(weft_endpoint *base, weft_transfer *generic) {
   weft_mpi_end *end = (weft_mpi_end *)base;
   weft_mpi_transfer *transfer = (weft_mpi_transfer *)generic;
-  if (transfer->stage == WEFT_STAGE_SHOWN) set_word(transfer->entry, weft_ring_done(transfer->number));
+  if (transfer->stage == WEFT_STAGE_SHOWN) set_flag(end->net, transfer);
+  if (!transfer->receives && transfer->flag && transfer->stage == WEFT_STAGE_DONE)
+    weft_window_flag_return(end->net->window, transfer->flag - 1);
   if (transfer->active) remove_active(end, transfer);
   for (uint64_t i = transfer->pieces_done; i < transfer->piece_count; i++) { /* only after a failure */
     if (transfer->requests[i] == MPI_REQUEST_NULL) continue;

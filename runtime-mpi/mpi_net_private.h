@@ -22,13 +22,14 @@ typedef struct weft_mpi_transfer {
   struct weft_mpi_transfer *next_free, *next_made;
   struct weft_mpi_transfer *next_active; /**< receives that wait for their entry, sends that wait to be posted */
   weft_mpi_stage stage;
-  bool receives, views, stable, active;
+  bool receives, views, active;
   int error;
   uint64_t piece_count, pieces_done;
   MPI_Request request;   /**< the only piece */
   MPI_Request *requests; /**< of several pieces: allocated; else &request */
   weft_ring_entry *entry;
   uint64_t number; /**< of the message among those of its pair */
+  uint32_t flag;   /**< 1 + the sender's flag of bytes that may be read in place; 0: none */
   uint64_t offset;
 } weft_mpi_transfer;
 

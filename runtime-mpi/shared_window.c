@@ -7,8 +7,9 @@
 struct weft_window {
   MPI_Win win;
   uint32_t rank, ranks;
-  unsigned char **parts; /* by host rank: rings first, then tensors */
+  unsigned char **parts; /* by host rank: rings, flags, tensors */
   uint64_t rings, bytes, used;
+  uint32_t free_flags[WEFT_FLAGS], free_flag_count;
 };
 
 enum { PART_ALIGNMENT = 4096 };
@@ -50,7 +51,7 @@ weft_window *weft_window_new(MPI_Comm host, uint64_t bytes) {
   if (ranks < 2) return NULL;
   weft_window *window = calloc(1, sizeof *window);
   uint64_t rings = (uint64_t)ranks * WEFT_RING * sizeof(weft_ring_entry);
-  uint64_t part = round_up(rings + bytes, PART_ALIGNMENT);
+  uint64_t control = rings + WEFT_FLAGS * sizeof(weft_window_flag), part = round_up(control + bytes, PART_ALIGNMENT);
   if (!all_of(host, window && bytes < UINT64_C(1) << 46) || !there_is_room(host, part)) {
     free(window);
     return NULL;
@@ -58,7 +59,8 @@ weft_window *weft_window_new(MPI_Comm host, uint64_t bytes) {
   *window = (weft_window){.win = MPI_WIN_NULL, .rank = (uint32_t)rank, .ranks = (uint32_t)ranks};
   window->rings = rings;
   window->bytes = part;
-  window->used = rings;
+  window->used = control;
+  for (uint32_t i = 0; i < WEFT_FLAGS; i++) window->free_flags[window->free_flag_count++] = i;
   MPI_Info info;
   MPI_Info_create(&info);
   MPI_Info_set(info, "alloc_shared_noncontig", "true"); /* every rank's part by itself, near its core */
@@ -101,4 +103,19 @@ void *weft_window_at(const weft_window *window, uint32_t host_rank, uint64_t off
 weft_ring_entry *weft_window_entry(const weft_window *window, uint32_t from, uint32_t to, uint64_t k) {
   weft_ring_entry *rings = (weft_ring_entry *)(void *)window->parts[to];
   return &rings[(uint64_t)from * WEFT_RING + k % WEFT_RING];
+}
+
+weft_window_flag *weft_window_flag_at(const weft_window *window, uint32_t host_rank, uint32_t index) {
+  return (weft_window_flag *)(void *)(window->parts[host_rank] + window->rings) + index;
+}
+
+uint32_t weft_window_flag_take(weft_window *window) {
+  if (!window->free_flag_count) return WEFT_FLAGS;
+  uint32_t index = window->free_flags[--window->free_flag_count];
+  atomic_store_explicit(&weft_window_flag_at(window, window->rank, index)->set, 0, memory_order_relaxed);
+  return index;
+}
+
+void weft_window_flag_return(weft_window *window, uint32_t index) {
+  window->free_flags[window->free_flag_count++] = index;
 }

@@ -13,15 +13,19 @@
 #include <mpi.h>
 #include <stdatomic.h>
 
-enum { WEFT_RING = 32 };
+enum { WEFT_RING = 32, WEFT_FLAGS = 512 };
 
 /** One message of a pair. */
 typedef struct weft_ring_entry {
   _Alignas(64) atomic_uint_fast64_t word;
   uint64_t offset; /**< of the bytes in the sender's part; UINT64_MAX: they come as an MPI message */
   uint64_t bytes;
-  uint64_t stable; /**< the bytes stay until the message is done: they may be read in place */
+  uint32_t flag; /**< 1 + the sender's flag that frees bytes which may be read in place; 0: copy them at once */
 } weft_ring_entry;
+
+typedef struct weft_window_flag {
+  _Alignas(64) atomic_uint set;
+} weft_window_flag;
 
 typedef struct weft_window weft_window;
 
@@ -39,8 +43,14 @@ void *weft_window_at(const weft_window *window, uint32_t host_rank, uint64_t off
 /** Entry of message k from one host rank to another. */
 weft_ring_entry *weft_window_entry(const weft_window *window, uint32_t from, uint32_t to, uint64_t k);
 
+/** A flag of a host rank. */
+weft_window_flag *weft_window_flag_at(const weft_window *window, uint32_t host_rank, uint32_t index);
+/** An unset flag of this rank, and back; WEFT_FLAGS: all are in use. */
+uint32_t weft_window_flag_take(weft_window *window);
+void weft_window_flag_return(weft_window *window, uint32_t index);
+
 /* States of message k in its entry. */
 static inline uint64_t weft_ring_posted(uint64_t k) { return (k + 1) * 4 + 1; }
-static inline uint64_t weft_ring_done(uint64_t k) { return (k + 1) * 4 + 2; }
+static inline uint64_t weft_ring_taken(uint64_t k) { return (k + 1) * 4 + 2; }
 
 #endif

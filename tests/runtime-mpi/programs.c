@@ -16,7 +16,7 @@ typedef struct test_section {
   uint32_t copy_count;
 } test_section;
 
-enum { SECTION_PARAMETERS = 4, MAX_TENSORS = 48, MAX_STEPS = 16, MAX_PARAMETERS = 4096 };
+enum { SECTION_PARAMETERS = 4, MAX_TENSORS = 128, MAX_STEPS = 16, MAX_PARAMETERS = 4096 };
 
 static void run_section(weft_chip *chip, int64_t address) {
   const test_section *section = (const test_section *)(uintptr_t)address;
@@ -365,29 +365,42 @@ static void build_pipeline(builder *b, const test_shape *shape, uint32_t chip) {
 
 /* ---- ring ---- */
 
-/* y = received + kept; kept = received. Two pieces a link, of different sizes, so that order matters. */
+enum { MAX_PIECES = 48 };
+
+static uint32_t ring_pieces(const test_shape *shape) { return shape->n ? (uint32_t)shape->n : 2; }
+
+/* Pieces of different sizes, so that their order matters. */
+static uint64_t piece_begin(const test_shape *shape, uint32_t piece) {
+  uint64_t pieces = ring_pieces(shape);
+  return shape->m * piece * (piece + 1) / (pieces * (pieces + 1));
+}
+
+/* all = what came; y = all + state; state = y. */
 static void build_ring(builder *b, const test_shape *shape, uint32_t chip) {
   uint32_t next = (chip + 1) % shape->chips, previous = (chip + shape->chips - 1) % shape->chips;
-  uint64_t rows[2] = {shape->m - shape->m / 3, shape->m / 3};
-  int64_t x[2], came[2], y;
-  for (int i = 0; i < 2; i++) {
-    x[i] = add_tensor(b, "x", WEFT_ROLE_INPUT, WEFT_INT32, rows[i], shape->k);
-    in_dataset(b, shape->m * shape->chips, shape->k, shape->m * chip + (i ? rows[0] : 0), 0, false);
-    came[i] = add_tensor(b, "came", WEFT_ROLE_ACTIVATION, WEFT_INT32, rows[i], shape->k);
+  uint32_t pieces = ring_pieces(shape);
+  int64_t x[MAX_PIECES], came[MAX_PIECES], to = add_parameter(b, next), from = add_parameter(b, previous);
+  weft_abi_crossing sends[MAX_PIECES], receives[MAX_PIECES];
+  weft_abi_copy copies[MAX_PIECES];
+  for (uint32_t i = 0; i < pieces; i++) {
+    uint64_t row0 = piece_begin(shape, i), rows = piece_begin(shape, i + 1) - row0;
+    x[i] = add_tensor(b, "x", WEFT_ROLE_INPUT, WEFT_INT32, rows, shape->k);
+    in_dataset(b, shape->m * shape->chips, shape->k, shape->m * chip + row0, 0, false);
+    came[i] = add_tensor(b, "came", WEFT_ROLE_ACTIVATION, WEFT_INT32, rows, shape->k);
+    sends[i] = (weft_abi_crossing){x[i], to};
+    receives[i] = (weft_abi_crossing){came[i], from};
+    copies[i] = (weft_abi_copy){.from = came[i], .to_row = row0, .rows = rows, .cols = shape->k};
   }
   int64_t state = add_tensor(b, "state", WEFT_ROLE_STATE, WEFT_INT32, shape->m, shape->k);
   in_dataset(b, shape->m * shape->chips, shape->k, shape->m * chip, 0, true);
   int64_t all = add_tensor(b, "all", WEFT_ROLE_ACTIVATION, WEFT_INT32, shape->m, shape->k);
-  y = add_tensor(b, "y", WEFT_ROLE_OUTPUT, WEFT_INT32, shape->m, shape->k);
+  int64_t y = add_tensor(b, "y", WEFT_ROLE_OUTPUT, WEFT_INT32, shape->m, shape->k);
   in_dataset(b, shape->m * shape->chips, shape->k, shape->m * chip, 0, true);
-  int64_t to = add_parameter(b, next), from = add_parameter(b, previous);
-  weft_abi_crossing sends[2] = {{x[0], to}, {x[1], to}}, receives[2] = {{came[0], from}, {came[1], from}};
-  weft_abi_link link = {keep(b->arena, sends, sizeof sends), 2, keep(b->arena, receives, sizeof receives), 2};
-  add_step(b, WEFT_STEP_LINK, "ring", 2, x, 2, came)->link = keep(b->arena, &link, sizeof link);
-  weft_abi_copy copies[2] = {{.from = came[0], .to = all, .rows = rows[0], .cols = shape->k},
-                             {.from = came[1], .to = all, .to_row = rows[0], .rows = rows[1], .cols = shape->k}};
-  test_section gather = {.copies = keep(b->arena, copies, sizeof copies), .copy_count = 2};
-  add_section(b, 0, &gather, "gather", 2, came, 1, &all);
+  weft_abi_link link = {keep(b->arena, sends, sizeof sends), pieces, keep(b->arena, receives, sizeof receives), pieces};
+  add_step(b, WEFT_STEP_LINK, "ring", pieces, x, pieces, came)->link = keep(b->arena, &link, sizeof link);
+  for (uint32_t i = 0; i < pieces; i++) copies[i].to = all;
+  test_section gather = {.copies = keep(b->arena, copies, sizeof copies), .copy_count = pieces};
+  add_section(b, 0, &gather, "gather", pieces, came, 1, &all);
   int64_t width = (int64_t)shape->k;
   weft_abi_operand operands[2] = {{.tensor = all, .row_stride = width, .col_stride = 1},
                                   {.tensor = state, .row_stride = width, .col_stride = 1}};

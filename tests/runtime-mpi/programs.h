@@ -12,7 +12,8 @@ typedef enum test_kind {
   TEST_BATCH,    /**< the same on every chip's rows of x */
   TEST_ROWS,     /**< K split at segment borders, all-reduce, every chip reads y; chip 0 writes it */
   TEST_PIPELINE, /**< chip i multiplies by wI and sends on; m x k squares */
-  TEST_RING,     /**< chip i sends x_i (m x k, two pieces) to i + 1 each run; y_i = what came, plus what came before */
+  TEST_RING,     /**< chip i sends x_i (m x k, in n pieces, 0: two) to i + 1 each run; y_i = what came, plus what came
+                    before */
   TEST_REDUCE, /**< partials m x n of a random tree (`segments` leaves, 0: 8; seed k) on random chips, random readers */
 } test_kind;
 

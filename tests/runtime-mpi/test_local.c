@@ -142,6 +142,7 @@ static void pipeline_and_ring(void **state) {
     check(&(test_shape){TEST_PIPELINE, .chips = chips, .m = 6, .k = 40, .format = WEFT_FP32}, "5");
     check(&(test_shape){TEST_RING, .chips = chips, .m = 7, .k = 11, .format = WEFT_INT32}, "50");
   }
+  check(&(test_shape){TEST_RING, .chips = 3, .m = 100, .k = 11, .n = 45, .format = WEFT_INT32}, "30");
   check(&(test_shape){TEST_PIPELINE, .chips = 64, .m = 3, .k = 8, .format = WEFT_FP32}, "20");
   check(&(test_shape){TEST_RING, .chips = 64, .m = 3, .k = 8, .format = WEFT_INT32}, "20");
 }

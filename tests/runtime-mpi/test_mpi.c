@@ -130,6 +130,13 @@ static void two_hosts(void **state) {
   }
 }
 
+/* More messages at once than the ring of a pair holds. */
+static void rings_overflow(void **state) {
+  (void)state;
+  check(&(test_shape){TEST_RING, .chips = 3, .m = 100, .k = 11, .n = 45, .format = WEFT_INT32}, 30, "");
+  check(&(test_shape){TEST_RING, .chips = 2, .m = 20, .k = 3, .n = 40, .format = WEFT_INT32}, 30, "--host-ranks 1");
+}
+
 /* The limit is far below the messages' sizes: 64 bytes cut them into dozens. */
 static void messages_are_cut(void **state) {
   (void)state;
@@ -138,6 +145,20 @@ static void messages_are_cut(void **state) {
   check(&(test_shape){TEST_ROWS, .chips = 3, .m = 60, .k = 256, .n = 100, .format = WEFT_FP32, .segments = 8,
                       .bias = true, .relu = true},
         2, "--host-ranks 1 --message-limit 1000");
+}
+
+/* From a host application's arrays to its arrays; one call fails for want of inputs, with one message. */
+static void library(void **state) {
+  (void)state;
+  static const test_shape shapes[] = {
+      {TEST_ROWS, .chips = 3, .m = 20, .k = 256, .n = 100, .format = WEFT_FP32, .segments = 8, .bias = true},
+      {TEST_RING, .chips = 4, .m = 7, .k = 11, .format = WEFT_INT32},
+      {TEST_GEMM, .chips = 2, .m = 5, .k = 33, .n = 10, .format = WEFT_BF16, .bias = true, .relu = true}};
+  for (int i = 0; i < 3; i++) {
+    run(command_mpirun((int)shapes[i].chips), "library", &shapes[i], "");
+    if (result.status != 0) fail_with("the run failed");
+    if (command_count(result.output, "there is no tensor") != 1) fail_with("not one message");
+  }
 }
 
 static void reports(void **state) {
@@ -332,14 +353,24 @@ static int remove_folder(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products),        cmocka_unit_test(all_reduces),
-      cmocka_unit_test(links),           cmocka_unit_test(random_reductions),
-      cmocka_unit_test(two_hosts),       cmocka_unit_test(messages_are_cut),
-      cmocka_unit_test(reports),         cmocka_unit_test(wrong_rank_count),
-      cmocka_unit_test(missing_dataset), cmocka_unit_test(wrong_shape),
-      cmocka_unit_test(truncated_file),  cmocka_unit_test(usage),
-      cmocka_unit_test(dry_run),         cmocka_unit_test(value_that_does_not_fit),
-      cmocka_unit_test(killed_rank),     cmocka_unit_test(silent_link),
+      cmocka_unit_test(products),
+      cmocka_unit_test(all_reduces),
+      cmocka_unit_test(links),
+      cmocka_unit_test(random_reductions),
+      cmocka_unit_test(two_hosts),
+      cmocka_unit_test(rings_overflow),
+      cmocka_unit_test(messages_are_cut),
+      cmocka_unit_test(library),
+      cmocka_unit_test(reports),
+      cmocka_unit_test(wrong_rank_count),
+      cmocka_unit_test(missing_dataset),
+      cmocka_unit_test(wrong_shape),
+      cmocka_unit_test(truncated_file),
+      cmocka_unit_test(usage),
+      cmocka_unit_test(dry_run),
+      cmocka_unit_test(value_that_does_not_fit),
+      cmocka_unit_test(killed_rank),
+      cmocka_unit_test(silent_link),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
