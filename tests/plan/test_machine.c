@@ -167,7 +167,7 @@ static void check_random(uint64_t seed) {
   network n = {.count = 2 + (uint32_t)below(&random, 3), .batch = random_extent(&random, 80)};
   n.dtype = formats[below(&random, 4)];
   for (uint32_t i = 0; i < n.count; i++) n.layers[i] = random_extent(&random, 150);
-  if (below(&random, 2)) n.segments = 1u << below(&random, 4);
+  if (below(&random, 2)) n.segments = 2u << below(&random, 3);
   char mesh[16];
   snprintf(mesh, sizeof mesh, "x=%d", (int)(1 + below(&random, 9)));
   weft_graph *graph = make_network(&n);
