@@ -208,6 +208,18 @@ bool weft_lowering_in_while_domain(const weft_mlir_op *module);
  * the installation; false when it is in none. */
 bool weft_shipped_grammar(const char *name, char *path, size_t size);
 
+/* ---- C --------------------------------------------------------------------------------------------------------- */
+
+typedef struct weft_emit_options {
+  bool machines; /**< token graphs become token machines even where loops are possible */
+} weft_emit_options;
+
+/** Appends one C file for all graphs, functions and threads of a module (weft/dataflow_abi.h): structured bodies and
+ * token graphs that came from structured control become loops, other token graphs machines of queues. WEFT_INVALID, by
+ * name, for what has no C. Uses marks of ops and values. */
+weft_status weft_emit_c(weft_mlir_context *context, weft_mlir_op *module, const char *file,
+                        const weft_emit_options *options, weft_text *out, weft_diag *diag);
+
 /* ---- cases ---------------------------------------------------------------------------------------------------- */
 
 typedef enum weft_case_mode {

@@ -1,0 +1,615 @@
+/* C for token graphs that are no loops: a machine of queues of two tokens, one for each use of a value, whose actors
+ * are tried in the order of the program until none can fire. Each launch begins with empty queues. */
+#include "emit_private.h"
+
+#include <stdio.h>
+
+/* A queue is numbered; its variables are q<n> (a ring of two), h<n> (its head) and n<n> (its count). Tokens of type
+ * none have a count only. Streams of the graph are read from their channel where they are used. */
+typedef struct machine_queue {
+  const weft_mlir_value *value;
+  const weft_mlir_op *consumer;
+  int32_t stream; /* the channel's number among the inputs, or -1 */
+  bool none;
+} machine_queue;
+
+typedef struct machine {
+  emitter *e;
+  const weft_mlir_op *graph;
+  const weft_mlir_block *body;
+  machine_queue *queues;
+  uint32_t queue_count;
+  uint32_t *first_use; /* of a value by mark: position in `uses`; ends at the next one's */
+  uint32_t *uses;      /* queues */
+  uint32_t values, streams_in, states;
+  const weft_mlir_op *now; /* the op being emitted, and its first queue */
+  uint32_t now_queue;
+} machine;
+
+static bool is_memory(const weft_mlir_value *value) { return value->type->kind == WEFT_MLIR_MEMREF_TYPE; }
+
+/* ---- numbering ------------------------------------------------------------------------------------------------ */
+
+static uint32_t segment(const weft_mlir_op *op, const char *name, uint32_t index) {
+  return (uint32_t)weft_mlir_dense_integer(weft_mlir_attribute_of(op, name), index);
+}
+
+static bool number_values(machine *m) {
+  uint32_t marks = 0;
+  uint64_t queues = 0;
+  for (uint32_t i = 0; i < m->body->argument_count; i++) m->body->arguments[i].mark = marks++;
+  for (weft_mlir_op *op = m->body->first; op; op = op->next) {
+    for (uint32_t i = 0; i < op->result_count; i++) op->results[i].mark = marks++;
+    queues += op->operand_count;
+  }
+  m->values = marks;
+  m->queues = WEFT_NEW_ARRAY(m->e->scratch, machine_queue, queues);
+  m->uses = WEFT_NEW_ARRAY(m->e->scratch, uint32_t, queues);
+  m->first_use = WEFT_NEW_ARRAY(m->e->scratch, uint32_t, marks + 2);
+  return m->queues && m->uses && m->first_use;
+}
+
+static bool number_queues(machine *m) {
+  uint32_t values = segment(m->graph, "input_segments", 0);
+  m->streams_in = segment(m->graph, "input_segments", 1);
+  for (const weft_mlir_op *op = m->body->first; op; op = op->next)
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+      if (is_memory(op->operands[i])) continue;
+      machine_queue *q = &m->queues[m->queue_count++];
+      *q = (machine_queue){.value = op->operands[i],
+                           .consumer = op,
+                           .stream = -1,
+                           .none = op->operands[i]->type->kind == WEFT_MLIR_NONE_TYPE};
+      bool stream = q->value->is_argument && q->value->index > values && q->value->index <= values + m->streams_in;
+      if (stream) q->stream = (int32_t)(q->value->index - values - 1);
+      m->first_use[q->value->mark + 1]++;
+    }
+  for (uint32_t v = 0; v < m->values; v++) m->first_use[v + 1] += m->first_use[v];
+  uint32_t *next = WEFT_NEW_ARRAY(m->e->scratch, uint32_t, m->values + 1);
+  if (!next) return false;
+  memcpy(next, m->first_use, m->values * sizeof *next);
+  for (uint32_t q = 0; q < m->queue_count; q++) m->uses[next[m->queues[q].value->mark]++] = q;
+  for (uint32_t q = 0; q < m->queue_count; q++)
+    if (m->queues[q].stream >= 0 &&
+        m->first_use[m->queues[q].value->mark + 1] - m->first_use[m->queues[q].value->mark] > 1)
+      return emit_refuse(m->e, m->graph, "use it once", "a stream input has several uses");
+  return true;
+}
+
+/* ---- pieces of text ------------------------------------------------------------------------------------------- */
+
+static void put_has(machine *m, weft_text *t, uint32_t q) {
+  if (m->queues[q].stream >= 0)
+    weft_text_printf(t, "!env->peek(env, channels[%d], &s%u)", m->queues[q].stream, q);
+  else
+    weft_text_printf(t, "n%u", q);
+}
+
+/* Whether this firing takes from queue q: then there is room in it for what it puts. */
+static void put_room(machine *m, weft_text *t, const weft_mlir_value *value) {
+  for (uint32_t k = m->first_use[value->mark]; k < m->first_use[value->mark + 1]; k++)
+    if (m->queues[m->uses[k]].consumer != m->now) weft_text_printf(t, " && n%u < 2", m->uses[k]);
+}
+
+static void put_front(machine *m, weft_text *t, uint32_t q) {
+  c_type c;
+  char word[24];
+  if (m->queues[q].none) {
+    weft_text_puts(t, "0");
+  } else if (m->queues[q].stream >= 0) {
+    emit_type(m->queues[q].value->type, &c);
+    snprintf(word, sizeof word, "s%u", q);
+    emit_from_word_text(&c, word, t);
+  } else {
+    weft_text_printf(t, "q%u[h%u]", q, q);
+  }
+}
+
+static void take(machine *m, uint32_t q) {
+  if (m->queues[q].stream >= 0)
+    emit_line(m->e, "env->receive(env, channels[%d], &s%u);", m->queues[q].stream, q);
+  else if (m->queues[q].none)
+    emit_line(m->e, "n%u--;", q);
+  else
+    emit_line(m->e, "h%u ^= 1, n%u--;", q, q);
+}
+
+static void emit_token(machine *m, const weft_mlir_value *value, const char *text) {
+  for (uint32_t k = m->first_use[value->mark]; k < m->first_use[value->mark + 1]; k++) {
+    uint32_t q = m->uses[k];
+    if (m->queues[q].none)
+      emit_line(m->e, "n%u++;", q);
+    else
+      emit_line(m->e, "q%u[h%u ^ n%u] = %s, n%u++;", q, q, q, text, q);
+  }
+}
+
+/* "if (conditions) {" for operands whose bit is set in `operands` and results whose bit is set in `results`; operands
+ * beyond 64 are taken to be set. */
+static void open_firing(machine *m, const weft_mlir_op *op, uint64_t operands, uint64_t results, const char *more) {
+  weft_text t = {0};
+  uint32_t q = m->now_queue;
+  weft_text_puts(&t, "1");
+  for (uint32_t i = 0; i < op->operand_count; i++) {
+    if (is_memory(op->operands[i])) continue;
+    if (i >= 64 || operands >> i & 1) {
+      weft_text_puts(&t, " && ");
+      put_has(m, &t, q);
+    }
+    q++;
+  }
+  if (more) weft_text_printf(&t, " && %s", more);
+  for (uint32_t i = 0; i < op->result_count; i++)
+    if (i >= 64 || results >> i & 1) put_room(m, &t, &op->results[i]);
+  emit_line(m->e, "if (%s) {", t.data);
+  m->e->indent++;
+  weft_text_free(&t);
+}
+
+static void close_firing(machine *m) {
+  emit_line(m->e, "moved = 1;");
+  m->e->indent--;
+  emit_line(m->e, "}");
+}
+
+/* The queue of operand i of the op being emitted. */
+static uint32_t queue_of(const machine *m, uint32_t operand) {
+  uint32_t q = m->now_queue;
+  for (uint32_t i = 0; i < operand; i++) q += !is_memory(m->now->operands[i]);
+  return q;
+}
+
+/* "T x<k> = front;" so that it can be put on after it was taken. */
+static void hold(machine *m, uint32_t operand, const char *name) {
+  c_type c;
+  uint32_t q = queue_of(m, operand);
+  if (m->queues[q].none || !emit_type(m->queues[q].value->type, &c)) return;
+  weft_text t = {0};
+  put_front(m, &t, q);
+  emit_line(m->e, "%s %s = %s;", c.name, name, t.data);
+  weft_text_free(&t);
+}
+
+static void condition_text(machine *m, uint32_t operand, weft_text *t) { put_front(m, t, queue_of(m, operand)); }
+
+/* ---- actors --------------------------------------------------------------------------------------------------- */
+
+static void name_operand(void *context, const weft_mlir_value *value, char *name, size_t size) {
+  machine *m = context;
+  if (!value->is_argument && value->owner == m->now) {
+    snprintf(name, size, "r");
+    return;
+  }
+  for (uint32_t i = 0; i < m->now->operand_count; i++)
+    if (m->now->operands[i] == value) {
+      snprintf(name, size, "x%u", i);
+      return;
+    }
+}
+
+static bool emit_computing(machine *m, const weft_mlir_op *op) {
+  c_type c;
+  char name[16];
+  if (!emit_type(op->results[0].type, &c) || !c.name) return emit_refuse(m->e, op, NULL, "its type has no C type");
+  open_firing(m, op, UINT64_MAX, 1, NULL);
+  for (uint32_t i = 0; i < op->operand_count; i++) {
+    snprintf(name, sizeof name, "x%u", i);
+    hold(m, i, name);
+  }
+  emit_line(m->e, "%s r = 0;", c.name);
+  if (!emit_compute(m->e, op, name_operand, m)) return false;
+  for (uint32_t i = 0; i < op->operand_count; i++) take(m, queue_of(m, i));
+  emit_token(m, &op->results[0], "r");
+  close_firing(m);
+  return true;
+}
+
+static void emit_sync(machine *m, const weft_mlir_op *op) {
+  char name[16];
+  open_firing(m, op, UINT64_MAX, UINT64_MAX, NULL);
+  for (uint32_t i = 0; i < op->operand_count; i++) {
+    snprintf(name, sizeof name, "x%u", i);
+    hold(m, i, name);
+  }
+  for (uint32_t i = 0; i < op->operand_count; i++) take(m, queue_of(m, i));
+  for (uint32_t i = 0; i < op->operand_count; i++) {
+    snprintf(name, sizeof name, "x%u", i);
+    emit_token(m, &op->results[i], name);
+  }
+  close_firing(m);
+}
+
+/* The selector is compared with each lane. */
+static void emit_lanes(machine *m, const weft_mlir_op *op, bool mux) {
+  uint32_t lanes = mux ? op->operand_count - 1 : op->result_count;
+  weft_text selector = {0}, more = {0};
+  condition_text(m, 0, &selector);
+  for (uint32_t lane = 0; lane < lanes; lane++) {
+    more.length = 0;
+    weft_text_printf(&more, "%s == %u", selector.data, lane);
+    uint64_t operands = mux ? 1 | (lane + 1 < 64 ? (uint64_t)1 << (lane + 1) : 0) : 3;
+    open_firing(m, op, operands, mux ? 1 : lane < 64 ? (uint64_t)1 << lane : 0, more.data);
+    hold(m, mux ? lane + 1 : 1, "x");
+    take(m, queue_of(m, 0));
+    take(m, queue_of(m, mux ? lane + 1 : 1));
+    emit_token(m, &op->results[mux ? 0 : lane], "x");
+    close_firing(m);
+  }
+  if (lanes > 2) {
+    weft_text has = {0};
+    put_has(m, &has, queue_of(m, 0));
+    emit_line(m->e, "if (%s && (uint64_t)%s >= %u) WEFT_DF_FAULT(%u, \"%s\");", has.data, selector.data, lanes,
+              op->line, weft_fault_text(WEFT_FAULT_LANE));
+    weft_text_free(&has);
+  }
+  weft_text_free(&selector);
+  weft_text_free(&more);
+}
+
+static void emit_carry(machine *m, const weft_mlir_op *op, uint32_t state) {
+  weft_text go = {0}, end = {0};
+  char closed[32];
+  snprintf(closed, sizeof closed, "!state%u", state);
+  weft_text_printf(&go, "state%u && ", state);
+  condition_text(m, 0, &go);
+  weft_text_printf(&end, "state%u && !", state);
+  condition_text(m, 0, &end);
+  open_firing(m, op, 2, 1, closed);
+  hold(m, 1, "x");
+  take(m, queue_of(m, 1));
+  emit_line(m->e, "state%u = 1;", state);
+  emit_token(m, &op->results[0], "x");
+  close_firing(m);
+  open_firing(m, op, 5, 1, go.data);
+  hold(m, 2, "x");
+  take(m, queue_of(m, 0));
+  take(m, queue_of(m, 2));
+  emit_token(m, &op->results[0], "x");
+  close_firing(m);
+  open_firing(m, op, 1, 0, end.data);
+  take(m, queue_of(m, 0));
+  emit_line(m->e, "state%u = 0;", state);
+  close_firing(m);
+  weft_text_free(&go);
+  weft_text_free(&end);
+}
+
+static void emit_invariant(machine *m, const weft_mlir_op *op, uint32_t state) {
+  weft_text go = {0}, end = {0};
+  char closed[32], held[32];
+  bool none = op->results[0].type->kind == WEFT_MLIR_NONE_TYPE;
+  snprintf(closed, sizeof closed, "!state%u", state);
+  snprintf(held, sizeof held, "held%u", state);
+  weft_text_printf(&go, "state%u && ", state);
+  condition_text(m, 0, &go);
+  weft_text_printf(&end, "state%u && !", state);
+  condition_text(m, 0, &end);
+  open_firing(m, op, 2, 1, closed);
+  hold(m, 1, "x");
+  take(m, queue_of(m, 1));
+  emit_line(m->e, none ? "state%u = 1;" : "state%u = 1, held%u = x;", state, state);
+  emit_token(m, &op->results[0], "x");
+  close_firing(m);
+  open_firing(m, op, 1, 1, go.data);
+  take(m, queue_of(m, 0));
+  emit_token(m, &op->results[0], held);
+  close_firing(m);
+  open_firing(m, op, 1, 0, end.data);
+  take(m, queue_of(m, 0));
+  emit_line(m->e, "state%u = 0;", state);
+  close_firing(m);
+  weft_text_free(&go);
+  weft_text_free(&end);
+}
+
+static void emit_gate(machine *m, const weft_mlir_op *op, uint32_t state) {
+  weft_text condition = {0};
+  condition_text(m, 0, &condition);
+  for (int tell = 0; tell < 2; tell++)
+    for (int pass = 0; pass < 2; pass++) {
+      weft_text more = {0};
+      weft_text_printf(&more, "%sstate%u && %s%s", tell ? "" : "!", state, pass ? "" : "!", condition.data);
+      open_firing(m, op, 3, (uint64_t)(tell | pass << 1), more.data);
+      hold(m, 1, "x");
+      emit_line(m->e, "uint8_t c = (uint8_t)%s;", condition.data);
+      take(m, queue_of(m, 0));
+      take(m, queue_of(m, 1));
+      emit_line(m->e, "state%u = %d;", state, pass);
+      if (tell) emit_token(m, &op->results[0], "c");
+      if (pass) emit_token(m, &op->results[1], "x");
+      bool none = op->results[1].type->kind == WEFT_MLIR_NONE_TYPE;
+      emit_line(m->e, none ? "(void)c;" : "(void)c, (void)x;");
+      close_firing(m);
+      weft_text_free(&more);
+    }
+  weft_text_free(&condition);
+}
+
+static void emit_stream(machine *m, const weft_mlir_op *op, uint32_t state) {
+  emitter *e = m->e;
+  c_type c;
+  char closed[32], running[48], ended[48], induction[32];
+  bool wide = strcmp(weft_mlir_attribute_text(op, "cont_cond", "slt"), "ult") == 0;
+  emit_type(op->results[0].type, &c);
+  snprintf(closed, sizeof closed, "!state%u", state);
+  snprintf(running, sizeof running, "state%u && left%u", state, state);
+  snprintf(ended, sizeof ended, "state%u && !left%u", state, state);
+  snprintf(induction, sizeof induction, "at%u", state);
+  /* Taking the bounds is a step of its own: it puts nothing. */
+  open_firing(m, op, 7, 0, closed);
+  for (uint32_t i = 0; i < 3; i++) {
+    char name[8];
+    snprintf(name, sizeof name, "x%u", i);
+    hold(m, i, name);
+    take(m, queue_of(m, i));
+  }
+  emit_line(e, "if (x2 %s 0) WEFT_DF_FAULT(%u, \"%s\");", wide ? "==" : "<=", op->line,
+            weft_fault_text(WEFT_FAULT_STEP));
+  if (wide && c.odd)
+    emit_line(e,
+              "left%u = weft_df_rounds_unsigned(weft_df_mask(%u, (uint64_t)x0), weft_df_mask(%u, (uint64_t)x1), "
+              "weft_df_mask(%u, (uint64_t)x2));",
+              state, c.width, c.width, c.width);
+  else if (wide)
+    emit_line(e, "left%u = weft_df_rounds_unsigned((%s)x0, (%s)x1, (%s)x2);", state, c.unsigned_name, c.unsigned_name,
+              c.unsigned_name);
+  else
+    emit_line(e, "left%u = weft_df_rounds(x0, x1, x2);", state);
+  emit_line(e, "state%u = 1, at%u = x0, step%u = x2;", state, state, state);
+  close_firing(m);
+  open_firing(m, op, 0, 3, running);
+  emit_token(m, &op->results[0], induction);
+  if (c.odd)
+    emit_line(e, "at%u = weft_df_wrap(%u, (uint64_t)at%u + (uint64_t)step%u), left%u--;", state, c.width, state, state,
+              state);
+  else
+    emit_line(e, "at%u = (%s)((uint64_t)at%u + (uint64_t)step%u), left%u--;", state, c.name, state, state, state);
+  emit_token(m, &op->results[1], "1");
+  close_firing(m);
+  open_firing(m, op, 0, 2, ended);
+  emit_line(e, "state%u = 0;", state);
+  emit_token(m, &op->results[1], "0");
+  close_firing(m);
+}
+
+static bool emit_access(machine *m, const weft_mlir_op *op, bool load) {
+  c_type c;
+  emitter *e = m->e;
+  uint32_t memory = op->operands[0]->mark;
+  if (op->operands[0]->type->layout || !emit_type(op->operands[0]->type->element, &c) || !c.name)
+    return emit_refuse(e, op, NULL, "the memref's type has no C type");
+  open_firing(m, op, UINT64_MAX, UINT64_MAX, NULL);
+  hold(m, 1, "at");
+  if (!load) hold(m, 2, "x");
+  emit_line(e, "if (WEFT_DF_NEVER((uint64_t)at >= m%u->count)) WEFT_DF_FAULT(%u, \"%s\");", memory, op->line,
+            weft_fault_text(WEFT_FAULT_BOUNDS));
+  if (load)
+    emit_line(e, "if (WEFT_DF_NEVER(m%u->written && !m%u->written[at])) WEFT_DF_FAULT(%u, \"%s\");", memory, memory,
+              op->line, weft_fault_text(WEFT_FAULT_UNWRITTEN));
+  for (uint32_t i = 1; i < op->operand_count; i++) take(m, queue_of(m, i));
+  if (load) {
+    emit_line(e, "%s x = ((const %s *)m%u->data)[at];", c.name, c.name, memory);
+    emit_token(m, &op->results[0], "x");
+    emit_line(e, "(void)x;");
+    emit_token(m, &op->results[1], "");
+  } else {
+    emit_line(e, "if (m%u->written) m%u->written[at] = 1;", memory, memory);
+    emit_line(e, "((%s *)m%u->data)[at] = x;", c.name, memory);
+    emit_token(m, &op->results[0], "");
+  }
+  close_firing(m);
+  return true;
+}
+
+static bool emit_constant_token(machine *m, const weft_mlir_op *op) {
+  c_type c;
+  weft_text t = {0};
+  const weft_mlir_attribute *value = weft_mlir_attribute_of(op, "const_value");
+  if (!emit_type(op->results[0].type, &c) || !c.name)
+    return emit_refuse(m->e, op, NULL, "the constant's type has no C type");
+  emit_constant_text(value, &c, &t);
+  open_firing(m, op, 1, 1, NULL);
+  take(m, queue_of(m, 0));
+  emit_token(m, &op->results[0], t.data);
+  close_firing(m);
+  weft_text_free(&t);
+  return true;
+}
+
+static bool emit_actor(machine *m, const weft_mlir_op *op) {
+  uint32_t code = weft_mlir_code(op), state = op->mark;
+  bool computing = (code > WEFT_MLIR_NO_CODE && code < WEFT_OP_BUILTIN_MODULE) || code == WEFT_OP_ARITH_CMPI ||
+                   code == WEFT_OP_ARITH_CMPF;
+  if (computing) return emit_computing(m, op);
+  switch (code) {
+  case WEFT_DATAFLOW_CONSTANT: return emit_constant_token(m, op);
+  case WEFT_DATAFLOW_SYNC: emit_sync(m, op); return true;
+  case WEFT_DATAFLOW_MUX: emit_lanes(m, op, true); return true;
+  case WEFT_DATAFLOW_DEMUX: emit_lanes(m, op, false); return true;
+  case WEFT_DATAFLOW_CARRY: emit_carry(m, op, state); return true;
+  case WEFT_DATAFLOW_INVARIANT: emit_invariant(m, op, state); return true;
+  case WEFT_DATAFLOW_GATE: emit_gate(m, op, state); return true;
+  case WEFT_DATAFLOW_STREAM: emit_stream(m, op, state); return true;
+  case WEFT_DATAFLOW_LOAD: return emit_access(m, op, true);
+  case WEFT_DATAFLOW_STORE: return emit_access(m, op, false);
+  case WEFT_OP_ARITH_CONSTANT:
+  case WEFT_OP_MEMREF_ALLOC:
+  case WEFT_OP_MEMREF_CAST: return true; /* before the loop */
+  default: return emit_refuse(m->e, op, "lower the graph first", "it is no token op");
+  }
+}
+
+/* ---- results -------------------------------------------------------------------------------------------------- */
+
+static void emit_sinks(machine *m) {
+  const weft_mlir_op *end = m->body->last;
+  uint32_t values = segment(end, "operandSegmentSizes", 0), streams = segment(end, "operandSegmentSizes", 1);
+  m->now = end;
+  for (uint32_t i = 0, q = m->now_queue; i < end->operand_count; i++) {
+    c_type c;
+    if (is_memory(end->operands[i])) continue;
+    bool stream = i >= values && i < values + streams;
+    weft_text has = {0}, front = {0}, word = {0};
+    put_has(m, &has, q);
+    put_front(m, &front, q);
+    emit_type(end->operands[i]->type, &c);
+    emit_word_text(&c, "x", &word);
+    emit_line(m->e, "if (%s) {", has.data);
+    m->e->indent++;
+    if (c.name) emit_line(m->e, "%s x = %s;", c.name, front.data);
+    take(m, q);
+    if (stream)
+      emit_line(m->e,
+                "if (env->send(env, channels[%u], %s)) WEFT_DF_FAULT(%u, \"the channel takes nothing any more\");",
+                m->streams_in + i - values, word.data, end->line);
+    else if (i < values)
+      emit_line(m->e, "if (!came%u) results[%u] = %s;", i, i, word.data);
+    if (!stream) emit_line(m->e, "came%u = 1;", i);
+    close_firing(m);
+    weft_text_free(&has);
+    weft_text_free(&front);
+    weft_text_free(&word);
+    q++;
+  }
+}
+
+static void emit_ending(machine *m) {
+  const weft_mlir_op *end = m->body->last;
+  uint32_t values = segment(end, "operandSegmentSizes", 0), streams = segment(end, "operandSegmentSizes", 1);
+  weft_text all = {0};
+  weft_text_puts(&all, "1");
+  for (uint32_t i = 0; i < end->operand_count; i++)
+    if (!is_memory(end->operands[i]) && !(i >= values && i < values + streams)) weft_text_printf(&all, " && came%u", i);
+  emit_line(m->e, "if (moved) continue;");
+  emit_line(m->e, "if (%s) break;", all.data);
+  if (m->streams_in)
+    emit_line(m->e, "if (env->wait(env, channels, %u)) WEFT_DF_FAULT(%u, \"no token comes any more\");", m->streams_in,
+              m->graph->line);
+  else
+    emit_line(m->e, "WEFT_DF_FAULT(%u, \"nothing can fire, and the graph is not complete\");", m->graph->line);
+  weft_text_free(&all);
+}
+
+/* ---- declarations --------------------------------------------------------------------------------------------- */
+
+static bool declare_state(machine *m, weft_mlir_op *op) {
+  c_type c;
+  uint32_t code = weft_mlir_code(op), state = m->states;
+  bool keeps = code == WEFT_DATAFLOW_CARRY || code == WEFT_DATAFLOW_GATE || code == WEFT_DATAFLOW_INVARIANT ||
+               code == WEFT_DATAFLOW_STREAM;
+  if (!keeps) return true;
+  op->mark = m->states++;
+  emit_line(m->e, "int state%u = 0;", state);
+  if (!emit_type(op->results[0].type, &c)) return false;
+  if (code == WEFT_DATAFLOW_INVARIANT && c.name) emit_line(m->e, "%s held%u = 0;", c.name, state);
+  if (code == WEFT_DATAFLOW_STREAM)
+    emit_line(m->e, "%s at%u = 0, step%u = 0; uint64_t left%u = 0;", c.name, state, state, state);
+  return true;
+}
+
+static bool declare(machine *m) {
+  emitter *e = m->e;
+  for (uint32_t q = 0; q < m->queue_count; q++) {
+    c_type c;
+    if (!emit_type(m->queues[q].value->type, &c))
+      return emit_refuse(e, m->queues[q].consumer, NULL, "an operand's type has no C type");
+    if (m->queues[q].stream >= 0)
+      emit_line(e, "uint64_t s%u = 0;", q);
+    else if (m->queues[q].none)
+      emit_line(e, "uint32_t n%u = 0;", q);
+    else
+      emit_line(e, "%s q%u[2] = {0}; uint32_t h%u = 0, n%u = 0;", c.name, q, q, q);
+  }
+  for (weft_mlir_op *op = m->body->first; op; op = op->next)
+    if (!declare_state(m, op)) return false;
+  const weft_mlir_op *end = m->body->last;
+  for (uint32_t i = 0; i < end->operand_count; i++)
+    if (!is_memory(end->operands[i])) emit_line(e, "int came%u = 0;", i);
+  return true;
+}
+
+static bool declare_memories(machine *m) {
+  emitter *e = m->e;
+  uint32_t memories = 0;
+  for (uint32_t i = 0; i < m->body->argument_count; i++)
+    if (is_memory(&m->body->arguments[i]))
+      emit_line(e, "weft_df_memory *m%u = memories[%u];", m->body->arguments[i].mark, memories++);
+  for (weft_mlir_op *op = m->body->first; op; op = op->next) {
+    c_type c;
+    uint64_t count;
+    uint32_t mark = op->result_count ? op->results[0].mark : 0;
+    if (weft_mlir_code(op) == WEFT_OP_MEMREF_CAST)
+      emit_line(e, "weft_df_memory *m%u = m%u;", mark, op->operands[0]->mark);
+    if (weft_mlir_code(op) != WEFT_OP_MEMREF_ALLOC) continue;
+    if (!emit_type(op->results[0].type->element, &c) || !weft_mlir_elements(op->results[0].type, &count))
+      return emit_refuse(e, op, "use a static shape", "the size is not known");
+    emit_line(e, "weft_df_memory a%u = {calloc(%llu, sizeof(%s)), %llu, calloc(%llu, 1)}, *m%u = &a%u;", mark,
+              (unsigned long long)count + 1, c.name, (unsigned long long)count, (unsigned long long)count + 1, mark,
+              mark);
+  }
+  return true;
+}
+
+/* Value inputs, the start and constants give one token each. */
+static void first_tokens(machine *m) {
+  uint32_t values = segment(m->graph, "input_segments", 0);
+  m->now = NULL;
+  for (uint32_t i = 0; i <= values; i++) {
+    c_type c;
+    char word[32];
+    weft_text t = {0};
+    emit_type(m->body->arguments[i].type, &c);
+    snprintf(word, sizeof word, "values[%u]", i - 1);
+    if (c.name) emit_from_word_text(&c, word, &t);
+    emit_token(m, &m->body->arguments[i], t.data ? t.data : "0");
+    weft_text_free(&t);
+  }
+  for (const weft_mlir_op *op = m->body->first; op; op = op->next) {
+    c_type c;
+    weft_text t = {0};
+    if (weft_mlir_code(op) != WEFT_OP_ARITH_CONSTANT || !emit_type(op->results[0].type, &c)) continue;
+    emit_constant_text(weft_mlir_attribute_of(op, "value"), &c, &t);
+    emit_token(m, &op->results[0], t.data);
+    weft_text_free(&t);
+  }
+}
+
+bool emit_machine(emitter *e, const weft_mlir_op *graph, uint32_t number) {
+  machine m = {.e = e, .graph = graph, .body = weft_mlir_op_block(graph, 0)};
+  if (!number_values(&m) || !number_queues(&m)) return false;
+  emit_head(e, graph, number);
+  e->indent++;
+  emit_line(e, "int status = 1;");
+  if (!declare(&m) || !declare_memories(&m)) return false;
+  first_tokens(&m);
+  for (const weft_mlir_op *op = m.body->first; op; op = op->next)
+    if (weft_mlir_code(op) == WEFT_OP_MEMREF_ALLOC)
+      emit_line(e, "if (!a%u.data || !a%u.written) WEFT_DF_FAULT(%u, \"%s\");", op->results[0].mark,
+                op->results[0].mark, op->line, weft_fault_text(WEFT_FAULT_SIZE));
+  emit_line(e, "for (;;) {");
+  e->indent++;
+  emit_line(e, "int moved = 0;");
+  for (const weft_mlir_op *op = m.body->first; op != m.body->last; op = op->next) {
+    m.now = op;
+    if (!emit_actor(&m, op)) return false;
+    for (uint32_t i = 0; i < op->operand_count; i++) m.now_queue += !is_memory(op->operands[i]);
+  }
+  emit_sinks(&m);
+  emit_ending(&m);
+  e->indent--;
+  emit_line(e, "}");
+  emit_line(e, "status = 0;");
+  emit_line(e, "goto failed;");
+  e->indent--;
+  emit_line(e, "failed:");
+  e->indent++;
+  for (const weft_mlir_op *op = m.body->first; op; op = op->next)
+    if (weft_mlir_code(op) == WEFT_OP_MEMREF_ALLOC)
+      emit_line(e, "free(a%u.data), free(a%u.written);", op->results[0].mark, op->results[0].mark);
+  emit_line(e, "(void)values, (void)memories, (void)channels, (void)results, (void)env;");
+  emit_line(e, "return status;");
+  e->indent--;
+  emit_line(e, "}");
+  weft_text_puts(e->out, "\n");
+  return e->status == WEFT_OK;
+}
