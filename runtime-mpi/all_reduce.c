@@ -11,6 +11,8 @@
 
 enum {
   WHOLE_BYTES = 16384, /* a result up to this is folded whole by every reader */
+  WHOLE_BYTES_OF_TWO =
+      2 << 20,         /* of two nodes by two readers: as many bytes cross either way, and one exchange is enough */
   SLICE_ALIGNMENT = 16 /* elements: slices begin at cache lines of fp32 */
 };
 
@@ -174,7 +176,8 @@ static bool prepare(reduction *r) {
     if (r->reader[j] == chip->index) r->me = j;
   r->elements = reduce->rows * reduce->cols;
   r->element_bytes = weft_format_bytes((weft_format)reduce->format);
-  r->whole = reduce->reader_count < 2 || r->elements * r->element_bytes <= WHOLE_BYTES;
+  uint64_t limit = reduce->reader_count == 2 && reduce->node_count == 2 ? WHOLE_BYTES_OF_TWO : WHOLE_BYTES;
+  r->whole = reduce->reader_count < 2 || r->elements * r->element_bytes <= limit;
   if (r->me < 0) return true;
   if (!weft_epilogue_prepare(chip, reduce->epilogue, reduce->epilogue_count, reduce->format == WEFT_FP32, reduce->out,
                              reduce->cols, &r->epilogue))
