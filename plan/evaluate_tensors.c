@@ -58,27 +58,6 @@ static weft_status copy_block(machine *m, const weft_tensor *tensor, const weft_
   return WEFT_OK;
 }
 
-/** Element p of a fill as a float or an integer; false when the fill has no such element. */
-static bool fill_element(const weft_init *init, uint64_t p, double *real, int64_t *whole, bool *is_real) {
-  *is_real = false;
-  switch (init->kind) {
-  case WEFT_INIT_ZERO: *whole = 0; return true;
-  case WEFT_INIT_PATTERN:
-    if (init->pattern.modulus <= 0) return false;
-    return !__builtin_add_overflow((int64_t)(p % (uint64_t)init->pattern.modulus), init->pattern.shift, whole);
-  case WEFT_INIT_VALUES:
-    if (p >= init->values.count) return false;
-    *whole = init->values.items[p];
-    return true;
-  case WEFT_INIT_FLOAT_VALUES:
-    if (p >= init->float_values.count) return false;
-    memcpy(real, &init->float_values.items[p], sizeof *real);
-    return *is_real = true;
-  case WEFT_INIT_CONST_F: memcpy(real, &init->const_f, sizeof *real); return *is_real = true;
-  default: return false;
-  }
-}
-
 static weft_status no_fill(machine *m, const weft_tensor *tensor) {
   return weft_error(m->diag, WEFT_INVALID, "add the dataset to the input file; `weft tensor make` writes one",
                     "dataset `%s` of tensor `%s` is missing", dataset_of(tensor), tensor->name);
@@ -89,15 +68,10 @@ static weft_status fill_tensor(machine *m, const weft_tensor *tensor, uint8_t *d
     for (uint64_t c = 0; c < tensor->elems.cols; c++) {
       uint64_t at = r * tensor->elems.cols + c;
       uint64_t p = tensor->has_shard ? (tensor->shard.row0 + r) * tensor->shard.cols + tensor->shard.col0 + c : at;
-      double real = 0;
-      int64_t whole = 0;
-      bool is_real;
-      if (!fill_element(&tensor->init, p, &real, &whole, &is_real)) return no_fill(m, tensor);
-      if (weft_format_is_float(tensor->dtype))
-        weft_store_f32(tensor->dtype, data, at, is_real ? (float)real : (float)whole);
-      else if (is_real || !weft_store_i64(tensor->dtype, data, at, whole))
-        return weft_error(m->diag, WEFT_INVALID, NULL, "the fill of tensor `%s` does not fit %s", tensor->name,
-                          weft_format_name(tensor->dtype));
+      if (!weft_init_store(&tensor->init, p, tensor->dtype, data, at))
+        return weft_error(m->diag, WEFT_INVALID, "add the dataset to the input file; `weft tensor make` writes one",
+                          "the fill of tensor `%s` has no %s for element %llu", tensor->name,
+                          weft_format_name(tensor->dtype), (unsigned long long)p);
     }
   return WEFT_OK;
 }

@@ -16,9 +16,10 @@ static const weft_tensor *tensor_called(const weft_program *program, const char 
   return NULL;
 }
 
+/* What a chip's slot holds before the walk counts, however it came there: from the input, from a declared fill, or, for a
+ * state, from the step before. */
 static bool is_given(const weft_tensor *tensor) {
-  return tensor->init.kind == WEFT_INIT_EXTERNAL &&
-         (tensor->role == WEFT_ROLE_INPUT || tensor->role == WEFT_ROLE_PARAM || tensor->role == WEFT_ROLE_STATE);
+  return tensor->role == WEFT_ROLE_INPUT || tensor->role == WEFT_ROLE_PARAM || tensor->role == WEFT_ROLE_STATE;
 }
 
 static weft_status give(weft_chip *chip, const weft_program *program, const weft_abi_walk *walk, weft_array_set *in,

@@ -296,6 +296,28 @@ static void test_segments(void **state) {
 /* ---- states ---- */
 
 /** z = x * 2.5 + z over three steps. */
+/** A parameter with a declared fill needs no dataset: the values are those that the fill gives. */
+static void test_random_fill(void **state) {
+  (void)state;
+  weft_program *program = read_case("scheduled-sections-multicast");
+  weft_array_set all = {0}, filled = {0}, in = {0}, given = {0};
+  make_inputs(program, 5, &all);
+  const weft_array *x = weft_array_set_find(&all, "x"), *w = weft_array_set_find(&all, "w");
+  for (weft_array_set *set = &in; set; set = set == &in ? &given : NULL)
+    memcpy(weft_array_set_add(set, "x", x->dtype, x->rank, x->extents)->data, x->data,
+           weft_array_elements(x) * weft_format_bytes(x->dtype));
+  weft_array *same = weft_array_set_add(&given, "w", w->dtype, w->rank, w->extents);
+  for (uint64_t i = 0; i < weft_array_elements(same); i++)
+    weft_store_f32(same->dtype, same->data, i, weft_random_bf16(3, -500, i));
+  evaluate(program, &in, &filled);
+  weft_array_set out = {0};
+  evaluate(program, &given, &out);
+  assert_same_sets(&filled, &out);
+  weft_array_set *sets[] = {&all, &filled, &in, &given, &out};
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) weft_array_set_free(sets[i]);
+  weft_program_free(program);
+}
+
 static void test_steps_chain_states(void **state) {
   (void)state;
   weft_program *program = read_case("template-elementwise");
@@ -498,6 +520,7 @@ int main(void) {
       cmocka_unit_test(test_gather),      cmocka_unit_test(test_scatter),
       cmocka_unit_test(test_generic_all), cmocka_unit_test(test_interleavings),
       cmocka_unit_test(test_segments),    cmocka_unit_test(test_steps_chain_states),
+      cmocka_unit_test(test_random_fill),
       cmocka_unit_test(test_faults),      cmocka_unit_test(test_integer_that_does_not_fit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

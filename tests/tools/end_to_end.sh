@@ -216,6 +216,17 @@ foreign)
   $launch -n 1 softmax/run --in softmax.h5 --out softmax-out.h5
   same softmax-out.h5 expected.h5
   refused 1 'cannot be sharded' weft compile $cases/template-softmax.json --chips 2 -o nothing
+  # Parameters with a declared fill, in sections that are walked: evaluator and emitted C fill alike.
+  weft tensor make --program $cases/scheduled-sections-multicast.json --seed 1 -o fill.h5
+  weft tensor rename fill.h5 x=x --only -o fill-x.h5
+  weft eval $cases/scheduled-sections-multicast.json --in fill.h5 --out expected.h5
+  compiled filled $cases/scheduled-sections-multicast.json --chips 1
+  for input in fill.h5 fill-x.h5; do
+    weft eval $cases/scheduled-sections-multicast.json --in $input --out again.h5
+    same again.h5 expected.h5
+    filled/run-local --in $input --out filled.h5
+    same filled.h5 expected.h5
+  done
   ;;
 faults)
   weft new mlp --layers 64,32,10 --batch 8 --dtype fp32 --bias --relu -o digits.json
