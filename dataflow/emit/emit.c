@@ -70,21 +70,6 @@ static bool emit_entry(emitter *e, const weft_mlir_op *entry, uint32_t number, c
   return emit_machine(e, entry, number);
 }
 
-static void put_table(emitter *e, const weft_mlir_op *const *entries, const char *const *forms, uint64_t count) {
-  weft_text_puts(e->out, "__attribute__((visibility(\"default\"))) const weft_df_entry weft_df_entries[] = {\n");
-  for (uint64_t i = 0; i < count; i++) {
-    entry_shape s = emit_shape(entries[i]);
-    weft_text name = {0};
-    weft_text_c_string(&name, weft_mlir_symbol_name(entries[i]));
-    weft_text_printf(e->out, "    {\"%s\", entry_%llu, %u, %u, %u, %u, \"%s\"},\n", name.data ? name.data : "",
-                     (unsigned long long)i, s.values, s.memories, s.channels, s.results, forms[i]);
-    weft_text_free(&name);
-  }
-  weft_text_printf(e->out,
-                   "    {0}};\n__attribute__((visibility(\"default\"))) const uint32_t weft_df_entry_count = %llu;\n",
-                   (unsigned long long)count);
-}
-
 weft_status weft_emit_c(weft_mlir_context *context, weft_mlir_op *module, const char *file,
                         const weft_emit_options *options, weft_text *out, weft_diag *diag) {
   static const weft_emit_options plain = {.machines = false};
@@ -115,7 +100,7 @@ weft_status weft_emit_c(weft_mlir_context *context, weft_mlir_op *module, const 
       e.status = weft_error_memory(diag);
     ((weft_mlir_op *)entries[i])->mark = mark;
   }
-  if (e.status == WEFT_OK) put_table(&e, entries, forms, count);
+  if (e.status == WEFT_OK) emit_table(&e, entries, forms, count);
   if (e.status == WEFT_OK && out->failed) e.status = weft_error_memory(diag);
   weft_arena_free(e.scratch);
   return e.status;

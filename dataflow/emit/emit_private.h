@@ -55,5 +55,7 @@ typedef struct entry_shape {
   uint32_t values, memories, channels, results;
 } entry_shape;
 entry_shape emit_shape(const weft_mlir_op *entry);
+/* The table of entries with their ports. */
+void emit_table(emitter *e, const weft_mlir_op *const *entries, const char *const *forms, uint64_t count);
 
 #endif

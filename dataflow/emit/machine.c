@@ -1,5 +1,5 @@
 /* C for token graphs that are no loops: a machine of queues of two tokens, one for each use of a value, whose actors
- * are tried in the order of the program until none can fire. Each launch begins with empty queues. */
+ * are tried in the order of the program until none can fire. Queues and states last over the launches of one env. */
 #include "emit_private.h"
 
 #include <stdio.h>
@@ -80,15 +80,15 @@ static bool number_queues(machine *m) {
 
 static void put_has(machine *m, weft_text *t, uint32_t q) {
   if (m->queues[q].stream >= 0)
-    weft_text_printf(t, "!env->peek(env, channels[%d], &s%u)", m->queues[q].stream, q);
+    weft_text_printf(t, "!env->peek(env, channels[%d], &w%u)", m->queues[q].stream, q);
   else
-    weft_text_printf(t, "n%u", q);
+    weft_text_printf(t, "s->n%u", q);
 }
 
 /* Whether this firing takes from queue q: then there is room in it for what it puts. */
 static void put_room(machine *m, weft_text *t, const weft_mlir_value *value) {
   for (uint32_t k = m->first_use[value->mark]; k < m->first_use[value->mark + 1]; k++)
-    if (m->queues[m->uses[k]].consumer != m->now) weft_text_printf(t, " && n%u < 2", m->uses[k]);
+    if (m->queues[m->uses[k]].consumer != m->now) weft_text_printf(t, " && s->n%u < 2", m->uses[k]);
 }
 
 static void put_front(machine *m, weft_text *t, uint32_t q) {
@@ -98,29 +98,29 @@ static void put_front(machine *m, weft_text *t, uint32_t q) {
     weft_text_puts(t, "0");
   } else if (m->queues[q].stream >= 0) {
     emit_type(m->queues[q].value->type, &c);
-    snprintf(word, sizeof word, "s%u", q);
+    snprintf(word, sizeof word, "w%u", q);
     emit_from_word_text(&c, word, t);
   } else {
-    weft_text_printf(t, "q%u[h%u]", q, q);
+    weft_text_printf(t, "s->q%u[s->h%u]", q, q);
   }
 }
 
 static void take(machine *m, uint32_t q) {
   if (m->queues[q].stream >= 0)
-    emit_line(m->e, "env->receive(env, channels[%d], &s%u);", m->queues[q].stream, q);
+    emit_line(m->e, "env->receive(env, channels[%d], &w%u);", m->queues[q].stream, q);
   else if (m->queues[q].none)
-    emit_line(m->e, "n%u--;", q);
+    emit_line(m->e, "s->n%u--;", q);
   else
-    emit_line(m->e, "h%u ^= 1, n%u--;", q, q);
+    emit_line(m->e, "s->h%u ^= 1, s->n%u--;", q, q);
 }
 
 static void emit_token(machine *m, const weft_mlir_value *value, const char *text) {
   for (uint32_t k = m->first_use[value->mark]; k < m->first_use[value->mark + 1]; k++) {
     uint32_t q = m->uses[k];
     if (m->queues[q].none)
-      emit_line(m->e, "n%u++;", q);
+      emit_line(m->e, "s->n%u++;", q);
     else
-      emit_line(m->e, "q%u[h%u ^ n%u] = %s, n%u++;", q, q, q, text, q);
+      emit_line(m->e, "s->q%u[s->h%u ^ s->n%u] = %s, s->n%u++;", q, q, q, text, q);
   }
 }
 
@@ -249,15 +249,15 @@ static void emit_lanes(machine *m, const weft_mlir_op *op, bool mux) {
 static void emit_carry(machine *m, const weft_mlir_op *op, uint32_t state) {
   weft_text go = {0}, end = {0};
   char closed[32];
-  snprintf(closed, sizeof closed, "!state%u", state);
-  weft_text_printf(&go, "state%u && ", state);
+  snprintf(closed, sizeof closed, "!s->state%u", state);
+  weft_text_printf(&go, "s->state%u && ", state);
   condition_text(m, 0, &go);
-  weft_text_printf(&end, "state%u && !", state);
+  weft_text_printf(&end, "s->state%u && !", state);
   condition_text(m, 0, &end);
   open_firing(m, op, 2, 1, closed);
   hold(m, 1, "x");
   take(m, queue_of(m, 1));
-  emit_line(m->e, "state%u = 1;", state);
+  emit_line(m->e, "s->state%u = 1;", state);
   emit_token(m, &op->results[0], "x");
   close_firing(m);
   open_firing(m, op, 5, 1, go.data);
@@ -268,7 +268,7 @@ static void emit_carry(machine *m, const weft_mlir_op *op, uint32_t state) {
   close_firing(m);
   open_firing(m, op, 1, 0, end.data);
   take(m, queue_of(m, 0));
-  emit_line(m->e, "state%u = 0;", state);
+  emit_line(m->e, "s->state%u = 0;", state);
   close_firing(m);
   weft_text_free(&go);
   weft_text_free(&end);
@@ -278,16 +278,16 @@ static void emit_invariant(machine *m, const weft_mlir_op *op, uint32_t state) {
   weft_text go = {0}, end = {0};
   char closed[32], held[32];
   bool none = op->results[0].type->kind == WEFT_MLIR_NONE_TYPE;
-  snprintf(closed, sizeof closed, "!state%u", state);
-  snprintf(held, sizeof held, "held%u", state);
-  weft_text_printf(&go, "state%u && ", state);
+  snprintf(closed, sizeof closed, "!s->state%u", state);
+  snprintf(held, sizeof held, "s->held%u", state);
+  weft_text_printf(&go, "s->state%u && ", state);
   condition_text(m, 0, &go);
-  weft_text_printf(&end, "state%u && !", state);
+  weft_text_printf(&end, "s->state%u && !", state);
   condition_text(m, 0, &end);
   open_firing(m, op, 2, 1, closed);
   hold(m, 1, "x");
   take(m, queue_of(m, 1));
-  emit_line(m->e, none ? "state%u = 1;" : "state%u = 1, held%u = x;", state, state);
+  emit_line(m->e, none ? "s->state%u = 1;" : "s->state%u = 1, s->held%u = x;", state, state);
   emit_token(m, &op->results[0], "x");
   close_firing(m);
   open_firing(m, op, 1, 1, go.data);
@@ -296,7 +296,7 @@ static void emit_invariant(machine *m, const weft_mlir_op *op, uint32_t state) {
   close_firing(m);
   open_firing(m, op, 1, 0, end.data);
   take(m, queue_of(m, 0));
-  emit_line(m->e, "state%u = 0;", state);
+  emit_line(m->e, "s->state%u = 0;", state);
   close_firing(m);
   weft_text_free(&go);
   weft_text_free(&end);
@@ -308,13 +308,13 @@ static void emit_gate(machine *m, const weft_mlir_op *op, uint32_t state) {
   for (int tell = 0; tell < 2; tell++)
     for (int pass = 0; pass < 2; pass++) {
       weft_text more = {0};
-      weft_text_printf(&more, "%sstate%u && %s%s", tell ? "" : "!", state, pass ? "" : "!", condition.data);
+      weft_text_printf(&more, "%ss->state%u && %s%s", tell ? "" : "!", state, pass ? "" : "!", condition.data);
       open_firing(m, op, 3, (uint64_t)(tell | pass << 1), more.data);
       hold(m, 1, "x");
       emit_line(m->e, "uint8_t c = (uint8_t)%s;", condition.data);
       take(m, queue_of(m, 0));
       take(m, queue_of(m, 1));
-      emit_line(m->e, "state%u = %d;", state, pass);
+      emit_line(m->e, "s->state%u = %d;", state, pass);
       if (tell) emit_token(m, &op->results[0], "c");
       if (pass) emit_token(m, &op->results[1], "x");
       bool none = op->results[1].type->kind == WEFT_MLIR_NONE_TYPE;
@@ -331,10 +331,10 @@ static void emit_stream(machine *m, const weft_mlir_op *op, uint32_t state) {
   char closed[32], running[48], ended[48], induction[32];
   bool wide = strcmp(weft_mlir_attribute_text(op, "cont_cond", "slt"), "ult") == 0;
   emit_type(op->results[0].type, &c);
-  snprintf(closed, sizeof closed, "!state%u", state);
-  snprintf(running, sizeof running, "state%u && left%u", state, state);
-  snprintf(ended, sizeof ended, "state%u && !left%u", state, state);
-  snprintf(induction, sizeof induction, "at%u", state);
+  snprintf(closed, sizeof closed, "!s->state%u", state);
+  snprintf(running, sizeof running, "s->state%u && s->left%u", state, state);
+  snprintf(ended, sizeof ended, "s->state%u && !s->left%u", state, state);
+  snprintf(induction, sizeof induction, "s->at%u", state);
   /* Taking the bounds is a step of its own: it puts nothing. */
   open_firing(m, op, 7, 0, closed);
   for (uint32_t i = 0; i < 3; i++) {
@@ -347,27 +347,28 @@ static void emit_stream(machine *m, const weft_mlir_op *op, uint32_t state) {
             weft_fault_text(WEFT_FAULT_STEP));
   if (wide && c.odd)
     emit_line(e,
-              "left%u = weft_df_rounds_unsigned(weft_df_mask(%u, (uint64_t)x0), weft_df_mask(%u, (uint64_t)x1), "
+              "s->left%u = weft_df_rounds_unsigned(weft_df_mask(%u, (uint64_t)x0), weft_df_mask(%u, (uint64_t)x1), "
               "weft_df_mask(%u, (uint64_t)x2));",
               state, c.width, c.width, c.width);
   else if (wide)
-    emit_line(e, "left%u = weft_df_rounds_unsigned((%s)x0, (%s)x1, (%s)x2);", state, c.unsigned_name, c.unsigned_name,
-              c.unsigned_name);
+    emit_line(e, "s->left%u = weft_df_rounds_unsigned((%s)x0, (%s)x1, (%s)x2);", state, c.unsigned_name,
+              c.unsigned_name, c.unsigned_name);
   else
-    emit_line(e, "left%u = weft_df_rounds(x0, x1, x2);", state);
-  emit_line(e, "state%u = 1, at%u = x0, step%u = x2;", state, state, state);
+    emit_line(e, "s->left%u = weft_df_rounds(x0, x1, x2);", state);
+  emit_line(e, "s->state%u = 1, s->at%u = x0, s->step%u = x2;", state, state, state);
   close_firing(m);
   open_firing(m, op, 0, 3, running);
   emit_token(m, &op->results[0], induction);
   if (c.odd)
-    emit_line(e, "at%u = weft_df_wrap(%u, (uint64_t)at%u + (uint64_t)step%u), left%u--;", state, c.width, state, state,
-              state);
+    emit_line(e, "s->at%u = weft_df_wrap(%u, (uint64_t)s->at%u + (uint64_t)s->step%u), s->left%u--;", state, c.width,
+              state, state, state);
   else
-    emit_line(e, "at%u = (%s)((uint64_t)at%u + (uint64_t)step%u), left%u--;", state, c.name, state, state, state);
+    emit_line(e, "s->at%u = (%s)((uint64_t)s->at%u + (uint64_t)s->step%u), s->left%u--;", state, c.name, state, state,
+              state);
   emit_token(m, &op->results[1], "1");
   close_firing(m);
   open_firing(m, op, 0, 2, ended);
-  emit_line(e, "state%u = 0;", state);
+  emit_line(e, "s->state%u = 0;", state);
   emit_token(m, &op->results[1], "0");
   close_firing(m);
 }
@@ -499,33 +500,45 @@ static bool declare_state(machine *m, weft_mlir_op *op) {
                code == WEFT_DATAFLOW_STREAM;
   if (!keeps) return true;
   op->mark = m->states++;
-  emit_line(m->e, "int state%u = 0;", state);
+  emit_line(m->e, "int state%u;", state);
   if (!emit_type(op->results[0].type, &c)) return false;
-  if (code == WEFT_DATAFLOW_INVARIANT && c.name) emit_line(m->e, "%s held%u = 0;", c.name, state);
-  if (code == WEFT_DATAFLOW_STREAM)
-    emit_line(m->e, "%s at%u = 0, step%u = 0; uint64_t left%u = 0;", c.name, state, state, state);
+  if (code == WEFT_DATAFLOW_INVARIANT && c.name) emit_line(m->e, "%s held%u;", c.name, state);
+  if (code == WEFT_DATAFLOW_STREAM) emit_line(m->e, "%s at%u, step%u; uint64_t left%u;", c.name, state, state, state);
   return true;
 }
 
-static bool declare(machine *m) {
+/* What stays from one launch to the next. */
+static bool declare_kept(machine *m, uint32_t number) {
   emitter *e = m->e;
+  weft_text_printf(e->out, "struct machine_%u {\n", number);
+  e->indent++;
   for (uint32_t q = 0; q < m->queue_count; q++) {
     c_type c;
     if (!emit_type(m->queues[q].value->type, &c))
       return emit_refuse(e, m->queues[q].consumer, NULL, "an operand's type has no C type");
-    if (m->queues[q].stream >= 0)
-      emit_line(e, "uint64_t s%u = 0;", q);
-    else if (m->queues[q].none)
-      emit_line(e, "uint32_t n%u = 0;", q);
+    if (m->queues[q].stream >= 0) continue;
+    if (m->queues[q].none)
+      emit_line(e, "uint32_t n%u;", q);
     else
-      emit_line(e, "%s q%u[2] = {0}; uint32_t h%u = 0, n%u = 0;", c.name, q, q, q);
+      emit_line(e, "%s q%u[2]; uint32_t h%u, n%u;", c.name, q, q, q);
   }
   for (weft_mlir_op *op = m->body->first; op; op = op->next)
     if (!declare_state(m, op)) return false;
+  emit_line(e, "int unused;");
+  e->indent--;
+  weft_text_puts(e->out, "};\n");
+  return true;
+}
+
+static void declare(machine *m, uint32_t number) {
+  emitter *e = m->e;
   const weft_mlir_op *end = m->body->last;
+  emit_line(e, "struct machine_%u fresh = {.unused = 0}, *s = env->machines ? env->machines[%u] : &fresh;", number,
+            number);
+  for (uint32_t q = 0; q < m->queue_count; q++)
+    if (m->queues[q].stream >= 0) emit_line(e, "uint64_t w%u = 0;", q);
   for (uint32_t i = 0; i < end->operand_count; i++)
     if (!is_memory(end->operands[i])) emit_line(e, "int came%u = 0;", i);
-  return true;
 }
 
 static bool declare_memories(machine *m) {
@@ -550,18 +563,27 @@ static bool declare_memories(machine *m) {
   return true;
 }
 
+/* A token that a launch begins with; what the last launch left may be in its way. */
+static void first_token(machine *m, const weft_mlir_value *value, const char *text) {
+  for (uint32_t k = m->first_use[value->mark]; k < m->first_use[value->mark + 1]; k++)
+    emit_line(m->e, "if (s->n%u > 1) WEFT_DF_FAULT(%u, \"the last launch has left tokens that are in the way\");",
+              m->uses[k], m->queues[m->uses[k]].consumer->line);
+  emit_token(m, value, text);
+}
+
 /* Value inputs, the start and constants give one token each. */
 static void first_tokens(machine *m) {
-  uint32_t values = segment(m->graph, "input_segments", 0);
+  uint32_t values = segment(m->graph, "input_segments", 0), words = 0;
   m->now = NULL;
   for (uint32_t i = 0; i <= values; i++) {
     c_type c;
     char word[32];
     weft_text t = {0};
     emit_type(m->body->arguments[i].type, &c);
-    snprintf(word, sizeof word, "values[%u]", i - 1);
+    snprintf(word, sizeof word, "values[%u]", words);
+    words += c.name != NULL;
     if (c.name) emit_from_word_text(&c, word, &t);
-    emit_token(m, &m->body->arguments[i], t.data ? t.data : "0");
+    first_token(m, &m->body->arguments[i], t.data ? t.data : "0");
     weft_text_free(&t);
   }
   for (const weft_mlir_op *op = m->body->first; op; op = op->next) {
@@ -569,7 +591,7 @@ static void first_tokens(machine *m) {
     weft_text t = {0};
     if (weft_mlir_code(op) != WEFT_OP_ARITH_CONSTANT || !emit_type(op->results[0].type, &c)) continue;
     emit_constant_text(weft_mlir_attribute_of(op, "value"), &c, &t);
-    emit_token(m, &op->results[0], t.data);
+    first_token(m, &op->results[0], t.data);
     weft_text_free(&t);
   }
 }
@@ -577,10 +599,14 @@ static void first_tokens(machine *m) {
 bool emit_machine(emitter *e, const weft_mlir_op *graph, uint32_t number) {
   machine m = {.e = e, .graph = graph, .body = weft_mlir_op_block(graph, 0)};
   if (!number_values(&m) || !number_queues(&m)) return false;
+  if (!declare_kept(&m, number)) return false;
   emit_head(e, graph, number);
   e->indent++;
   emit_line(e, "int status = 1;");
-  if (!declare(&m) || !declare_memories(&m)) return false;
+  declare(&m, number);
+  if (!declare_memories(&m)) return false;
+  emit_line(e, "if (!s) s = env->machines[%u] = calloc(1, sizeof *s);", number);
+  emit_line(e, "if (!s) WEFT_DF_FAULT(%u, \"out of memory\");", graph->line);
   first_tokens(&m);
   for (const weft_mlir_op *op = m.body->first; op; op = op->next)
     if (weft_mlir_code(op) == WEFT_OP_MEMREF_ALLOC)

@@ -102,23 +102,20 @@ uint64_t case_steps(const case_run *r) { return r->options->steps ? r->options->
 
 /* ---- launches ------------------------------------------------------------------------------------------------- */
 
-weft_status case_bind(case_run *r, const weft_mlir_op *entry, const weft_json *args, weft_binding *inputs) {
-  const weft_mlir_type *type = weft_mlir_function_type(entry);
-  if (args->type != WEFT_JSON_ARRAY || args->count != type->input_count)
+weft_status case_bind(case_run *r, const case_entry *entry, const weft_json *args, weft_binding *inputs) {
+  if (args->type != WEFT_JSON_ARRAY || args->count != entry->input_count)
     return case_wrong(r, args, "args does not have one item an input");
   for (uint64_t i = 0; i < args->count; i++) {
     const weft_json *arg = &args->items[i];
     bool text = arg->type == WEFT_JSON_STRING;
-    /* A function's inputs may have been put in another order. */
-    const weft_mlir_attribute *order = weft_mlir_attribute_of(entry, "weft.input_order");
-    weft_binding *input = &inputs[order ? (uint64_t)weft_mlir_dense_integer(order, i) : i];
-    const weft_mlir_type *wanted = type->inputs[input - inputs];
+    uint32_t place = entry->places[i];
+    weft_binding *input = &inputs[place];
     *input = (weft_binding){.word = 0};
     if (text && *arg->text == '@')
       input->buffer = find_buffer(r, arg->text + 1);
     else if (text && *arg->text == '~')
       input->channel = case_channel(r, arg->text + 1);
-    else if (!word_of(arg, wanted, &input->word))
+    else if (!word_of(arg, entry->inputs[place], &input->word))
       return case_wrong(r, arg, "this is no value of the input's type");
     if (text && (*arg->text == '@' || *arg->text == '~') && !input->buffer && !input->channel)
       return case_wrong(r, arg, "no buffer or stream is called so");
@@ -126,9 +123,21 @@ weft_status case_bind(case_run *r, const weft_mlir_op *entry, const weft_json *a
   return WEFT_OK;
 }
 
-static weft_status execute(case_run *r, const weft_json *launch, const weft_binding *inputs, uint64_t count,
-                           weft_run_state *state) {
+static weft_status execute_compiled(case_run *r, const weft_json *launch, const weft_binding *inputs) {
+  const weft_json *complete = weft_json_get(launch, "complete");
+  bool done;
+  weft_channel **outputs = WEFT_NEW_ARRAY(r->arena, weft_channel *, r->output_count);
+  r->results = WEFT_NEW_ARRAY(r->arena, uint64_t, r->entry.value_count);
+  if (!outputs || !r->results) return weft_error_memory(r->diag);
+  for (uint32_t i = 0; i < r->output_count; i++) outputs[i] = &r->outputs[i];
+  weft_df_launch one = {
+      .entry = r->entry.compiled, .inputs = inputs, .outputs = outputs, .results = r->results, .machines = r->kept};
+  return case_run_compiled(r, launch, &one, 1, complete && !complete->boolean, &done);
+}
+
+static weft_status execute(case_run *r, const weft_json *launch, const weft_binding *inputs, uint64_t count) {
   uint64_t steps = case_steps(r);
+  weft_run_state state;
   weft_channel **outputs = WEFT_NEW_ARRAY(r->arena, weft_channel *, r->output_count);
   if (!outputs) return weft_error_memory(r->diag);
   for (uint32_t i = 0; i < r->output_count; i++) outputs[i] = &r->outputs[i];
@@ -136,16 +145,16 @@ static weft_status execute(case_run *r, const weft_json *launch, const weft_bind
                            ? weft_simulator_start(r->simulator, inputs, count, outputs, r->output_count, r->diag)
                            : weft_interpreter_start(r->interpreter, inputs, count, r->diag);
   if (status != WEFT_OK) return status;
-  *state = r->simulator ? weft_simulator_run(r->simulator, steps) : weft_interpreter_run(r->interpreter, steps);
+  state = r->simulator ? weft_simulator_run(r->simulator, steps) : weft_interpreter_run(r->interpreter, steps);
   const weft_report *report =
       r->simulator ? weft_simulator_report(r->simulator) : weft_interpreter_report(r->interpreter);
   r->result->steps += report->steps;
-  if (*state == WEFT_RUN_FAILED) return weft_error_memory(r->diag);
-  if (*state == WEFT_RUN_LIMIT)
+  if (state == WEFT_RUN_FAILED) return weft_error_memory(r->diag);
+  if (state == WEFT_RUN_LIMIT)
     return case_difference(r, launch, "it did not end within %llu steps", (unsigned long long)steps);
   const weft_json *complete = weft_json_get(launch, "complete");
   bool wanted = !complete || complete->boolean;
-  if (*state == WEFT_RUN_FAULT || (wanted && *state != WEFT_RUN_DONE))
+  if (state == WEFT_RUN_FAULT || (wanted && state != WEFT_RUN_DONE))
     return case_difference(r, launch, "%s", report->text ? report->text : "it did not complete");
   if (!wanted && r->simulator && weft_simulator_complete(r->simulator))
     return case_difference(r, launch, "it completed, which was not expected");
@@ -203,18 +212,25 @@ static weft_status compare_counts(case_run *r, const weft_json *launch, const ch
   return WEFT_OK;
 }
 
+static bool result_of(const case_run *r, uint64_t index, uint64_t *word) {
+  if (index >= r->entry.value_count) return false;
+  if (r->entry.compiled) {
+    *word = r->results[index];
+    return true;
+  }
+  if (r->simulator) return weft_simulator_result(r->simulator, index, word);
+  if (index >= weft_interpreter_result_count(r->interpreter)) return false;
+  *word = weft_interpreter_result(r->interpreter, index);
+  return true;
+}
+
 static weft_status compare_returns(case_run *r, const weft_json *launch) {
   const weft_json *list = weft_json_get(launch, "returns");
-  const weft_mlir_type *type = weft_mlir_function_type(r->entry);
   for (uint64_t i = 0; list && i < list->count; i++) {
-    uint64_t word = 0;
-    bool came = r->simulator ? weft_simulator_result(r->simulator, i, &word)
-                             : i < weft_interpreter_result_count(r->interpreter);
-    if (!came || i >= type->result_count)
+    uint64_t word, wanted;
+    if (!result_of(r, i, &word))
       return case_difference(r, &list->items[i], "result %llu did not come", (unsigned long long)i);
-    if (!r->simulator) word = weft_interpreter_result(r->interpreter, i);
-    uint64_t wanted;
-    if (!word_of(&list->items[i], type->results[i], &wanted))
+    if (!word_of(&list->items[i], r->entry.results[i], &wanted))
       return case_wrong(r, &list->items[i], "this is no value of the result's type");
     if (word != wanted)
       case_difference(r, &list->items[i], "result %llu is %lld, expected %lld", (unsigned long long)i, (long long)word,
@@ -235,7 +251,10 @@ static weft_status compare_streams(case_run *r, const weft_json *launch, const w
   for (uint64_t i = 0; status == WEFT_OK && left && i < args->count; i++) {
     if (args->items[i].type != WEFT_JSON_STRING || *args->items[i].text != '~') continue;
     const weft_json *item = weft_json_get(left, args->items[i].text + 1);
-    uint64_t wanted, is = r->simulator ? weft_simulator_left(r->simulator, i) : 0;
+    const weft_channel *channel = case_channel(r, args->items[i].text + 1);
+    uint64_t wanted, is = r->simulator        ? weft_simulator_left(r->simulator, i)
+                          : r->entry.compiled ? weft_channel_waiting(channel)
+                                              : 0;
     if (item && weft_json_u64(item, &wanted) && is != wanted)
       case_difference(r, item, "%llu tokens are left in %s, expected %llu", (unsigned long long)is, item->key,
                       (unsigned long long)wanted);
@@ -264,16 +283,18 @@ static weft_status run_launch(case_run *r, const weft_json *launch) {
   weft_binding *inputs = WEFT_NEW_ARRAY(r->arena, weft_binding, args ? args->count : 0);
   if (!inputs) return weft_error_memory(r->diag);
   if (!args) return case_wrong(r, launch, "the array \"args\" is missing");
+  if (!r->has_entry) return case_wrong(r, launch, "the file names no entry");
   for (uint64_t i = 0; i < r->buffer_count; i++) r->buffers[i].buffer.loads = r->buffers[i].buffer.stores = 0;
   r->result->launches++;
   uint64_t failures = r->result->failures;
-  weft_run_state state;
-  weft_status status = case_bind(r, r->entry, args, inputs);
-  if (status == WEFT_OK) status = execute(r, launch, inputs, args->count, &state);
+  weft_status status = case_bind(r, &r->entry, args, inputs);
+  if (status == WEFT_OK)
+    status = r->entry.compiled ? execute_compiled(r, launch, inputs) : execute(r, launch, inputs, args->count);
   if (r->result->failures != failures) return status;
   if (status == WEFT_OK) status = compare_buffers(r, launch);
-  if (status == WEFT_OK) status = compare_counts(r, launch, "loads", true);
-  if (status == WEFT_OK) status = compare_counts(r, launch, "stores", false);
+  /* Compiled code does not count. */
+  if (status == WEFT_OK && !r->entry.compiled) status = compare_counts(r, launch, "loads", true);
+  if (status == WEFT_OK && !r->entry.compiled) status = compare_counts(r, launch, "stores", false);
   if (status == WEFT_OK) status = compare_returns(r, launch);
   return status == WEFT_OK ? compare_streams(r, launch, args) : status;
 }
@@ -281,27 +302,32 @@ static weft_status run_launch(case_run *r, const weft_json *launch) {
 /* ---- runs ----------------------------------------------------------------------------------------------------- */
 
 static weft_status make_machine(case_run *r, bool lowered) {
-  if (!r->entry) return WEFT_OK; /* threads have machines of their own */
+  if (!r->has_entry) return WEFT_OK; /* threads have machines of their own */
+  if (r->entry.compiled) {
+    r->kept = case_new_kept(r);
+    return r->kept ? WEFT_OK : weft_error_memory(r->diag);
+  }
   weft_simulator_options options = r->options->simulator;
   options.strict = lowered;
-  if (r->options->mode == WEFT_CASE_INTERPRET) return weft_interpreter_new(r->entry, r->file, &r->interpreter, r->diag);
-  return weft_simulator_new(r->entry, r->file, &options, &r->simulator, r->diag);
+  if (r->options->mode == WEFT_CASE_INTERPRET)
+    return weft_interpreter_new(r->entry.op, r->file, &r->interpreter, r->diag);
+  return weft_simulator_new(r->entry.op, r->file, &options, &r->simulator, r->diag);
 }
 
 static weft_status make_outputs(case_run *r) {
-  const weft_mlir_attribute *segments = r->entry ? weft_mlir_attribute_of(r->entry, "result_segments") : NULL;
-  uint32_t values = segments ? (uint32_t)weft_mlir_dense_integer(segments, 0) : 0;
-  r->output_count = segments ? (uint32_t)weft_mlir_dense_integer(segments, 1) : 0;
+  r->output_count = r->has_entry ? r->entry.stream_count : 0;
   r->outputs = WEFT_NEW_ARRAY(r->arena, weft_channel, r->output_count);
   if (!r->outputs) return weft_error_memory(r->diag);
   for (uint32_t i = 0; i < r->output_count; i++) {
-    r->outputs[i].element = weft_mlir_function_type(r->entry)->results[values + i];
+    r->outputs[i].element = r->entry.results[r->entry.value_count + i];
     r->outputs[i].name = weft_arena_printf(r->arena, "stream result %u", i);
   }
   return WEFT_OK;
 }
 
 static void drop_machine(case_run *r) {
+  case_drop_kept(r, r->kept);
+  r->kept = NULL;
   weft_interpreter_free(r->interpreter);
   weft_simulator_free(r->simulator);
   r->interpreter = NULL;
@@ -326,6 +352,7 @@ static weft_status run_one(case_run *r, const weft_json *run, bool lowered) {
 
 /* Whether the entry has to be lowered before it can be simulated. */
 static bool structured(const weft_mlir_op *entry) {
+  if (!entry) return false;
   if (weft_mlir_code(entry) != WEFT_DATAFLOW_GRAPH) return true;
   for (const weft_mlir_op *op = weft_mlir_op_block(entry, 0)->first; op; op = op->next) {
     uint32_t code = weft_mlir_code(op);
@@ -335,24 +362,26 @@ static bool structured(const weft_mlir_op *entry) {
   return false;
 }
 
+/* Lowers a copy of the module, or publishes it when the file names no entry. */
+static weft_status lower_copy(case_run *r, weft_mlir_op *module, bool publish) {
+  r->module = weft_mlir_clone(r->arena, module);
+  if (!r->module) return weft_error_memory(r->diag);
+  return publish ? weft_publish(r->context, r->arena, r->module, r->file, r->diag)
+                 : weft_lower(r->context, r->arena, r->module, r->file, r->diag);
+}
+
 static weft_status run_all(case_run *r, weft_mlir_op *module, const weft_json *root) {
   const char *name = NULL;
-  const weft_json *runs;
+  const weft_json *runs, *at = weft_json_get(root, "entry");
   weft_status status = weft_json_field_string(root, "entry", WEFT_JSON_OPTIONAL, &name, r->diag);
   if (status == WEFT_OK) status = weft_json_field(root, "runs", WEFT_JSON_REQUIRED, WEFT_JSON_ARRAY, &runs, r->diag);
   if (status != WEFT_OK) return status;
-  r->entry = name ? weft_mlir_lookup(module, name) : NULL;
+  r->has_entry = name != NULL;
   r->module = module;
-  if (name && !r->entry) return case_wrong(r, weft_json_get(root, "entry"), "the module has no entry of this name");
-  bool lower = r->options->mode == WEFT_CASE_SIMULATE && (!r->entry || structured(r->entry));
-  if (lower) {
-    r->module = weft_mlir_clone(r->arena, module);
-    if (!r->module) return weft_error_memory(r->diag);
-    status = r->entry ? weft_lower(r->context, r->arena, r->module, r->file, r->diag)
-                      : weft_publish(r->context, r->arena, r->module, r->file, r->diag);
-    if (status != WEFT_OK) return status;
-    if (r->entry) r->entry = weft_mlir_lookup(r->module, name);
-  }
+  if (name) status = case_find_entry(r, at, name, &r->entry);
+  bool lower = r->options->mode == WEFT_CASE_SIMULATE && (!name || structured(r->entry.op));
+  if (status == WEFT_OK && lower) status = lower_copy(r, module, !name);
+  if (status == WEFT_OK && lower && name) status = case_find_entry(r, at, name, &r->entry);
   for (uint64_t i = 0; status == WEFT_OK && i < runs->count; i++) status = run_one(r, &runs->items[i], lower);
   return status;
 }

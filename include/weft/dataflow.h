@@ -224,13 +224,21 @@ weft_status weft_emit_c(weft_mlir_context *context, weft_mlir_op *module, const 
 
 typedef enum weft_case_mode {
   WEFT_CASE_INTERPRET, /**< the entry as it stands */
-  WEFT_CASE_SIMULATE   /**< a structured entry is lowered first, a graph of token ops is taken as it stands */
+  WEFT_CASE_SIMULATE,  /**< a structured entry is lowered first, a graph of token ops is taken as it stands */
+  WEFT_CASE_COMPILED   /**< entries of a compiled program; there need be no module */
 } weft_case_mode;
+
+struct weft_df_program;
+struct weft_df_chips;
+struct weft_df_queues;
 
 typedef struct weft_case_options {
   weft_case_mode mode;
   weft_simulator_options simulator; /**< `strict` is set for what was lowered */
   uint64_t steps;                   /**< most of one launch; 0: 2^32 */
+  /** For WEFT_CASE_COMPILED (weft/dataflow_run.h); NULL otherwise. */
+  const struct weft_df_program *program;
+  struct weft_df_chips *chips;
 } weft_case_options;
 
 /** What became of a case file. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WEFT_DATAFLOW_ABI_VERSION 1
+#define WEFT_DATAFLOW_ABI_VERSION 2
 
 /** A memory of `count` elements in their own C type: int8_t to int64_t (i1: uint8_t; index: int64_t; other widths:
  * int64_t), float, double, uint16_t for f16 and bf16. written[i] == 0 where element i must not be read; NULL: all may
@@ -34,6 +34,9 @@ struct weft_df_env {
   int (*peek)(weft_df_env *env, uint32_t channel, uint64_t *word);
   /** Waits until one of these channels has a word; 0, or nonzero when none will come. */
   int (*wait)(weft_df_env *env, const uint32_t *channels, uint32_t count);
+  /** One pointer an entry, NULL at first: what token machines keep from one launch to the next; the owner frees each.
+   * May be NULL: nothing is kept. */
+  void **machines;
   void *context;
   uint32_t line;    /**< after a fault: the line of the op in the MLIR text */
   const char *text; /**< after a fault: what it was */
@@ -44,11 +47,31 @@ struct weft_df_env {
 typedef int (*weft_df_function)(weft_df_env *env, const uint64_t *values, weft_df_memory *const *memories,
                                 const uint32_t *channels, uint64_t *results);
 
+/** What an entry does with an input or result. */
+typedef enum weft_df_use {
+  WEFT_DF_TOKEN, /**< type none: not handed over */
+  WEFT_DF_VALUE,
+  WEFT_DF_MEMORY,
+  WEFT_DF_UNUSED,  /**< a channel that it does not touch */
+  WEFT_DF_RECEIVE, /**< a channel or stream that it takes from */
+  WEFT_DF_SEND,
+  WEFT_DF_RECEIVE_AND_SEND
+} weft_df_use;
+
+typedef struct weft_df_port {
+  const char *type; /**< in MLIR text; of a channel or stream the type of its tokens */
+  uint32_t use;     /**< weft_df_use */
+  uint32_t given;   /**< the input's place in the program before it was lowered */
+} weft_df_port;
+
 typedef struct weft_df_entry {
   const char *name;
   weft_df_function run;
   uint32_t values, memories, channels, results;
-  const char *form; /**< "loops", "machine" or "thread": how it was emitted */
+  const char *form;          /**< "loops", "machine" or "thread": how it was emitted */
+  const weft_df_port *ports; /**< inputs, value results, stream results */
+  uint32_t inputs, streams;  /**< inputs in all; stream results */
+  int32_t chip;              /**< where a thread's attribute weft.chip puts it, or -1 */
 } weft_df_entry;
 
 /* ---- for emitted code only ------------------------------------------------------------------------------------ */

@@ -1,12 +1,8 @@
 /* Random programs as C: what the emitted functions do to memory and return is what the interpreter says, from
  * structured bodies, from lowered graphs, and as token machines. Programs are compiled many a file. Arguments: how many
  * programs, the first seed, and how many of them also as machines. */
-#include "df_support.h"
+#include "df_compile.h"
 #include "program_generator.h"
-#include "weft/dataflow_abi.h"
-
-#include <dlfcn.h>
-#include <unistd.h>
 
 static uint64_t programs = 60, first_seed = 1, machines = 20;
 
@@ -60,33 +56,6 @@ static weft_mlir_op *gather(world *w, program *list, uint64_t count) {
   return module;
 }
 
-/* Compiles the module and gives its entries; the library stays loaded until closed. */
-static void *compile(world *w, weft_mlir_op *module, bool as_machines, const weft_df_entry **entries) {
-  char folder[] = "/tmp/weft-emit-XXXXXX", path[64], command[1024];
-  weft_text text = {0};
-  weft_emit_options options = {.machines = as_machines};
-  if (weft_emit_c(w->context, module, "test.mlir", &options, &text, w->diag) != WEFT_OK)
-    fail_msg("%s", world_message(w));
-  assert_non_null(mkdtemp(folder));
-  snprintf(path, sizeof path, "%s/program.c", folder);
-  assert_int_equal(weft_write_file(path, text.data, text.length, false, w->diag), WEFT_OK);
-  snprintf(command, sizeof command,
-           "cc -std=gnu17 %s -w -ffp-contract=off -shared -fPIC -I" WEFT_SOURCE_DIR
-           "/include %s/program.c -o %s/program.so " WEFT_BINARY_DIR "/data/libweft_data.a " WEFT_BINARY_DIR
-           "/base/libweft_base.a -fopenmp -lm",
-           as_machines ? "-O0" : "-O1", folder, folder);
-  assert_int_equal(system(command), 0);
-  snprintf(path, sizeof path, "%s/program.so", folder);
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) fail_msg("%s", dlerror());
-  *entries = dlsym(library, "weft_df_entries");
-  assert_non_null(*entries);
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  assert_int_equal(system(command), 0);
-  weft_text_free(&text);
-  return library;
-}
-
 static void run_compiled(const weft_df_entry *entry, const program *p, const char *how) {
   memories start;
   int32_t words[MEMORIES][MEMORY_WORDS];
@@ -112,13 +81,14 @@ static void run_compiled(const weft_df_entry *entry, const program *p, const cha
 
 static void run_all(world *w, weft_mlir_op *module, const program *list, uint64_t count, bool as_machines,
                     const char *how, uint64_t *loops) {
-  const weft_df_entry *entries;
-  void *library = compile(w, module, as_machines, &entries);
+  weft_df_program compiled;
+  void *library = compile_module(w, module, as_machines, &compiled);
+  const weft_df_entry *entries = compiled.entries;
   for (uint64_t i = 0; i < count; i++) {
     if (list[i].state != WEFT_RUN_LIMIT) run_compiled(&entries[i], &list[i], how);
     *loops += strcmp(entries[i].form, "loops") == 0;
   }
-  dlclose(library);
+  compiled_free(library);
 }
 
 static void check_batch(uint64_t seed, uint64_t count, uint64_t *loops, uint64_t *lowered) {

@@ -250,7 +250,8 @@ static const char *const structured_cases[] = {"001-zero-trip-for",
                                                "101-ranks-and-copies",
                                                "102-memory-before-values",
                                                "103-threads"};
-static const char *const token_cases[] = {"040-tokens-carry", "042-tokens-gate", "044-tokens-loop-with-memory"};
+static const char *const token_cases[] = {"040-tokens-carry", "042-tokens-gate", "044-tokens-loop-with-memory",
+                                          "104-tokens-kept"};
 enum {
   STRUCTURED = sizeof structured_cases / sizeof *structured_cases,
   TOKEN = sizeof token_cases / sizeof *token_cases
