@@ -9,8 +9,9 @@ struct weft_diag {
   weft_message *messages;
   uint64_t count;
   uint64_t capacity;
-  uint64_t errors; /* all that were added, stored or not */
-  uint64_t others; /* warnings and notes stored */
+  uint64_t errors;   /* all that were added, stored or not */
+  uint64_t others;   /* warnings and notes stored */
+  const char *about; /* the file of messages that name none; in the arena, or NULL */
   bool out_of_memory;
 };
 
@@ -71,18 +72,28 @@ static WEFT_PRINTF(5, 0) void add(weft_diag *diag, weft_severity severity, weft_
   if (severity != WEFT_ERROR) diag->others++;
 }
 
+void weft_diag_about(weft_diag *diag, const char *file) {
+  if (diag) diag->about = copy_of(diag->arena, file);
+}
+
+static weft_place place_or_about(const weft_diag *diag, weft_place place) {
+  return place.file || !diag ? place : (weft_place){.file = diag->about};
+}
+
 void weft_diag_add(weft_diag *diag, weft_severity severity, weft_place place, const char *hint, const char *format,
                    ...) {
   va_list arguments;
   va_start(arguments, format);
-  add(diag, severity, place, hint, format, arguments);
+  add(diag, severity, place_or_about(diag, place), hint, format, arguments);
   va_end(arguments);
 }
 
 weft_status weft_error(weft_diag *diag, weft_status status, const char *hint, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  add(diag, WEFT_ERROR, (weft_place){0}, hint, format, arguments);
+  /* A wrong command line or a failing machine is no fault of the file. */
+  weft_place place = status == WEFT_INVALID ? place_or_about(diag, (weft_place){0}) : (weft_place){0};
+  add(diag, WEFT_ERROR, place, hint, format, arguments);
   va_end(arguments);
   return status;
 }

@@ -26,10 +26,12 @@ static weft_status status_of_errno(int error) {
 
 static weft_status file_error(weft_diag *diag, const char *path, const char *action, int error) {
   const char *hint = NULL;
-  if (error == ENOENT || error == ENOTDIR) hint = "check the path; folders are not made here";
+  if (error == ENOENT || error == ENOTDIR)
+    hint = strcmp(action, "write") == 0 ? "check the path; folders are not made here" : "check the path";
   if (error == EACCES || error == EPERM) hint = "check the permissions of the file and its folder";
   if (error == ENOSPC || error == EDQUOT) hint = "free some disk space";
-  return weft_error(diag, status_of_errno(error), hint, "cannot %s %s: %s", action, path, strerror(error));
+  return weft_error_at(diag, status_of_errno(error), (weft_place){.file = path}, hint, "cannot %s it: %s", action,
+                       strerror(error));
 }
 
 /* ---- reading ---- */

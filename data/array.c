@@ -93,5 +93,6 @@ weft_array *weft_array_set_find(const weft_array_set *set, const char *name) {
 void weft_array_set_free(weft_array_set *set) {
   for (uint64_t i = 0; i < set->count; i++) free_item(&set->items[i]);
   free(set->items);
+  free((char *)set->file);
   *set = (weft_array_set){0};
 }

@@ -490,6 +490,7 @@ weft_status weft_program_read_file(const char *path, weft_program **program, wef
   weft_status status = weft_read_file(path, &text, &length, diag);
   if (status) return status;
   status = weft_program_read(path, text, length, program, diag);
+  if (status == WEFT_OK) weft_diag_about(diag, path);
   free(text);
   return status;
 }

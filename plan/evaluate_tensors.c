@@ -35,18 +35,21 @@ weft_status tensors_make(machine *m) {
 
 /* ---- filling ---- */
 
-static weft_status copy_block(machine *m, const weft_tensor *tensor, const weft_array *array, uint8_t *data) {
+static weft_status copy_block(machine *m, const weft_tensor *tensor, const weft_array *array, weft_place place,
+                              uint8_t *data) {
   uint64_t rows, cols;
   weft_plane_extents(array->rank, array->extents, &rows, &cols);
   uint64_t want_rows = tensor->has_shard ? tensor->shard.rows : tensor->elems.rows;
   uint64_t want_cols = tensor->has_shard ? tensor->shard.cols : tensor->elems.cols;
   if (array->dtype != tensor->dtype)
-    return weft_error(m->diag, WEFT_INVALID, NULL, "dataset `%s` is %s; tensor `%s` needs %s", dataset_of(tensor),
-                      weft_format_name(array->dtype), tensor->name, weft_format_name(tensor->dtype));
+    return weft_error_at(m->diag, WEFT_INVALID, place, NULL, "dataset `%s` is %s; tensor `%s` needs %s",
+                         dataset_of(tensor), weft_format_name(array->dtype), tensor->name,
+                         weft_format_name(tensor->dtype));
   if (rows != want_rows || cols != want_cols)
-    return weft_error(m->diag, WEFT_INVALID, NULL, "dataset `%s` is %llu x %llu; tensor `%s` needs %llu x %llu",
-                      dataset_of(tensor), (unsigned long long)rows, (unsigned long long)cols, tensor->name,
-                      (unsigned long long)want_rows, (unsigned long long)want_cols);
+    return weft_error_at(m->diag, WEFT_INVALID, place, NULL,
+                         "dataset `%s` is %llu x %llu; tensor `%s` needs %llu x %llu", dataset_of(tensor),
+                         (unsigned long long)rows, (unsigned long long)cols, tensor->name,
+                         (unsigned long long)want_rows, (unsigned long long)want_cols);
   uint64_t row0 = tensor->has_shard ? tensor->shard.row0 : 0, col0 = tensor->has_shard ? tensor->shard.col0 : 0;
   if (row0 > rows || tensor->elems.rows > rows - row0 || col0 > cols || tensor->elems.cols > cols - col0)
     return weft_error(m->diag, WEFT_INVALID, NULL, "tensor `%s` is no block of the dataset `%s`", tensor->name,
@@ -58,9 +61,9 @@ static weft_status copy_block(machine *m, const weft_tensor *tensor, const weft_
   return WEFT_OK;
 }
 
-static weft_status no_fill(machine *m, const weft_tensor *tensor) {
-  return weft_error(m->diag, WEFT_INVALID, "add the dataset to the input file; `weft tensor make` writes one",
-                    "dataset `%s` of tensor `%s` is missing", dataset_of(tensor), tensor->name);
+static weft_status missing(machine *m, const weft_tensor *tensor, weft_place place) {
+  return weft_error_at(m->diag, WEFT_INVALID, place, "add the dataset to the input file; `weft tensor make` writes one",
+                       "dataset `%s` of tensor `%s` is missing", dataset_of(tensor), tensor->name);
 }
 
 static weft_status fill_tensor(machine *m, const weft_tensor *tensor, uint8_t *data) {
@@ -78,14 +81,15 @@ static weft_status fill_tensor(machine *m, const weft_tensor *tensor, uint8_t *d
 
 weft_status tensors_load(machine *m, const weft_array_set *in) {
   const weft_program *program = m->program;
+  const weft_place place = {.file = in->file};
   for (uint64_t t = 0; t < program->tensor_count; t++) {
     const weft_tensor *tensor = &program->tensors[t];
     tensor_state *state = &m->tensors[t];
     if (!starts_filled(tensor)) continue;
     memset(state->tiles, TILE_WRITTEN, tensor->tiles.rows_t * tensor->tiles.cols_t);
     const weft_array *array = weft_array_set_find(in, dataset_of(tensor));
-    weft_status status = array                                     ? copy_block(m, tensor, array, state->data)
-                         : tensor->init.kind == WEFT_INIT_EXTERNAL ? no_fill(m, tensor)
+    weft_status status = array                                     ? copy_block(m, tensor, array, place, state->data)
+                         : tensor->init.kind == WEFT_INIT_EXTERNAL ? missing(m, tensor, place)
                                                                    : fill_tensor(m, tensor, state->data);
     if (status) return status;
   }

@@ -7,7 +7,7 @@ int weft_cmd_compile(int argc, char **argv) {
   weft_machine_options machine = {0};
   const weft_option options[] = {
       {.name = "output", .letter = 'o', .kind = WEFT_OPTION_TEXT, .target = &directory, .argument = "DIR", .help = "directory of the C files (made when missing)"},
-      {.name = "chips", .kind = WEFT_OPTION_COUNT, .target = &machine.chips, .help = "number of chips: a mesh of one axis, chip"},
+      {.name = "chips", .kind = WEFT_OPTION_COUNT, .target = &machine.chips, .given = &machine.chips_said, .help = "number of chips: a mesh of one axis, chip"},
       {.name = "mesh", .kind = WEFT_OPTION_TEXT, .target = &machine.mesh, .argument = "AXES", .help = "mesh of chips, e.g. x=2,y=2"},
       {.name = "split", .kind = WEFT_OPTION_TEXT, .target = &machine.split, .argument = "PRESET", .help = "columns, rows, batch, column-row, pipeline, or per axis x=batch,y=columns"},
       {.name = "shard", .kind = WEFT_OPTION_LIST, .target = &machine.shards, .argument = "T=SPEC", .help = "sharding of one tensor, e.g. w1=cols@x; may be repeated"},

@@ -63,6 +63,7 @@ int weft_cmd_shard(int argc, char **argv) {
       {.name = "chips",
        .kind = WEFT_OPTION_COUNT,
        .target = &r.machine.chips,
+       .given = &r.machine.chips_said,
        .help = "a mesh of one axis, called chip"},
       {.name = "split",
        .kind = WEFT_OPTION_TEXT,
@@ -108,7 +109,7 @@ int weft_cmd_shard(int argc, char **argv) {
   weft_arguments arguments;
   int exit_code;
   if (!weft_options_parse(&usage, argc, argv, &arguments, &exit_code)) return exit_code;
-  if (!r.machine.mesh && !r.machine.chips) {
+  if (!r.machine.mesh && !r.machine.chips_said) {
     weft_option_list_free(&r.machine.shards);
     return weft_tool_misuse(&usage, "--mesh AXES or --chips N is missing");
   }

@@ -27,11 +27,11 @@ weft_status weft_tool_write(const char *path, const weft_program *program, weft_
 /* ---- sharding ------------------------------------------------------------------------------------------------------- */
 
 static weft_status parse_mesh(const weft_machine_options *options, weft_mesh *mesh, weft_diag *diag) {
-  if (options->mesh && options->chips)
+  if (options->mesh && options->chips_said)
     return weft_error(diag, WEFT_USAGE, "--chips N is a mesh of one axis: give one of them", "both --mesh and --chips are given");
   if (options->mesh) return weft_mesh_parse(options->mesh, mesh, diag);
   char text[40];
-  snprintf(text, sizeof text, "chip=%llu", (unsigned long long)(options->chips ? options->chips : 1));
+  snprintf(text, sizeof text, "chip=%llu", (unsigned long long)(options->chips_said ? options->chips : 1));
   return weft_mesh_parse(text, mesh, diag);
 }
 
@@ -73,7 +73,7 @@ weft_status weft_tool_shard(weft_program *program, const weft_machine_options *o
   weft_status status = parse_mesh(options, &mesh, diag);
   if (status != WEFT_OK) return status;
   uint32_t have = weft_program_chips(program), want = weft_mesh_chips(&mesh);
-  bool said = options->mesh || options->chips;
+  bool said = options->mesh || options->chips_said;
   *machine = program;
   if (have > 1 || program->chips > 1) {
     if (said && want != (program->chips ? program->chips : have))

@@ -10,7 +10,8 @@
 /** What a user may say about chips and target. */
 typedef struct weft_machine_options {
   const char *mesh;        /**< "x=2,y=2" or NULL */
-  uint64_t chips;          /**< 0: not said */
+  uint64_t chips;          /**< a mesh of one axis */
+  bool chips_said;
   const char *split;       /**< preset or NULL */
   weft_option_list shards; /**< TENSOR=SPEC */
   const char *target;      /**< name or path; NULL: cpu */

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -46,7 +47,9 @@ weft_status weft_array_set_read(const char *path, weft_array_set *set, weft_diag
       status = weft_tensor_file_load(file, info->name, set, NULL, diag);
   }
   weft_tensor_file_close(file);
-  return status;
+  free((char *)set->file);
+  set->file = strdup(path);
+  return status == WEFT_OK && !set->file ? weft_error_memory(diag) : status;
 }
 
 static weft_status write_item(weft_tensor_writer *writer, const weft_array *array, weft_diag *diag) {

@@ -100,8 +100,11 @@ weft_status weft_error_memory(weft_diag *diag);
 uint64_t weft_diag_count(const weft_diag *diag);
 const weft_message *weft_diag_message(const weft_diag *diag, uint64_t index);
 uint64_t weft_diag_errors(const weft_diag *diag);
-/** Forgets all messages. */
+/** Forgets all messages, and what they are about. */
 void weft_diag_clear(weft_diag *diag);
+/** Messages that come without a place are about this file from now on, errors if they are WEFT_INVALID; NULL: about none.
+ * The name is copied. */
+void weft_diag_about(weft_diag *diag, const char *file);
 
 /* ---- text --------------------------------------------------------------------------------------------------- */
 

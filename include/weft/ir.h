@@ -571,6 +571,7 @@ bool weft_init_store(const weft_init *init, uint64_t position, weft_format dtype
  * freed at once.
  * Errors: WEFT_INVALID with one message; WEFT_UNAVAILABLE without memory. */
 weft_status weft_program_read(const char *file, const char *text, size_t length, weft_program **program, weft_diag *diag);
+/** The same from a file, which later messages without a place are then about (weft_diag_about). */
 weft_status weft_program_read_file(const char *path, weft_program **program, weft_diag *diag);
 /** Appends the neutral dump: two-space pretty printing, no newline at the end. */
 void weft_program_write(const weft_program *program, weft_text *text);

@@ -35,6 +35,7 @@ typedef struct weft_array_set {
   weft_array *items;
   uint64_t count;
   uint64_t capacity;
+  const char *file; /**< what weft_array_set_read filled it from, for messages; NULL: made in memory */
 } weft_array_set;
 
 /** Adds a zero-filled array; NULL when memory is exhausted or the size leaves 64 bits. A second array of the same name

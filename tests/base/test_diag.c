@@ -37,6 +37,35 @@ static void messages_are_copied_in_order(void **state) {
   weft_diag_free(diag);
 }
 
+static void messages_without_a_place_are_about_a_file(void **state) {
+  (void)state;
+  weft_diag *diag = weft_diag_new();
+  char file[] = "program.json";
+  weft_diag_about(diag, file);
+  memset(file, 'x', strlen(file));
+  weft_error(diag, WEFT_INVALID, NULL, "the file's fault");
+  weft_error(diag, WEFT_USAGE, NULL, "the command line's");
+  weft_error(diag, WEFT_UNAVAILABLE, NULL, "the machine's");
+  weft_diag_add(diag, WEFT_WARNING, (weft_place){0}, NULL, "about the file");
+  weft_error_at(diag, WEFT_INVALID, (weft_place){"other.h5", 2, 1}, NULL, "another file's");
+  weft_diag_about(diag, NULL);
+  weft_error(diag, WEFT_INVALID, NULL, "nobody's");
+  static const char *const files[] = {"program.json", NULL, NULL, "program.json", "other.h5", NULL};
+  for (uint64_t i = 0; i < sizeof files / sizeof *files; i++) {
+    const char *named = weft_diag_message(diag, i)->place.file;
+    if (files[i])
+      assert_string_equal(named, files[i]);
+    else
+      assert_null(named);
+  }
+  weft_diag_about(diag, "program.json");
+  weft_diag_clear(diag);
+  weft_error(diag, WEFT_INVALID, NULL, "anew");
+  assert_null(weft_diag_message(diag, 0)->place.file);
+  weft_diag_about(NULL, "dropped");
+  weft_diag_free(diag);
+}
+
 static void errors_are_bounded_but_counted(void **state) {
   (void)state;
   weft_diag *diag = weft_diag_new();
@@ -110,6 +139,7 @@ static void empty_and_long_texts(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_are_copied_in_order),
+      cmocka_unit_test(messages_without_a_place_are_about_a_file),
       cmocka_unit_test(errors_are_bounded_but_counted),
       cmocka_unit_test(warnings_never_crowd_out_errors),
       cmocka_unit_test(clear_starts_anew),

@@ -113,7 +113,7 @@ static void a_failed_write_leaves_the_old_file(void **state) {
     static char large[1 << 20];
     weft_diag *diag = weft_diag_new();
     weft_status status = weft_write_file(path, large, sizeof large, false, diag);
-    bool said = weft_diag_count(diag) == 1 && strstr(weft_diag_message(diag, 0)->text, path) != NULL;
+    bool said = weft_diag_count(diag) == 1 && strstr(weft_diag_message(diag, 0)->place.file, path) != NULL;
     weft_diag_free(diag);
     _exit(status == WEFT_UNAVAILABLE && said ? 0 : 1);
   }
@@ -184,8 +184,8 @@ static void faults_name_the_file(void **state) {
   assert_int_equal(weft_write_file(folder, "x", 1, false, diag), WEFT_INVALID);
   assert_int_equal(weft_write_file("", "x", 1, false, diag), WEFT_INVALID);
   assert_int_equal(weft_diag_count(diag), 5);
-  assert_non_null(strstr(weft_diag_message(diag, 0)->text, missing));
-  assert_non_null(strstr(weft_diag_message(diag, 1)->text, missing));
+  assert_non_null(strstr(weft_diag_message(diag, 0)->place.file, missing));
+  assert_non_null(strstr(weft_diag_message(diag, 1)->place.file, missing));
   assert_non_null(weft_diag_message(diag, 1)->hint);
   assert_non_null(strstr(weft_diag_message(diag, 2)->text, strerror(EISDIR)));
   assert_non_null(strstr(weft_diag_message(diag, 3)->text, strerror(EISDIR)));

@@ -234,10 +234,16 @@ faults)
   compiled out digits.json --chips 2 --split columns
   out/run-local --in digits.h5 --out result.h5
   cp result.h5 old.h5
+  refused 2 'chip=0' weft compile digits.json --chips 0 -o none
+  refused 2 'chip=0' weft shard digits.json --chips 0 -o none.json
+  [ ! -e none ] && [ ! -e none.json ] || fail "no chips are made something of"
+  refused 1 'digits.json: .*no-such' weft compile digits.json --chips 2 --shard no-such=rows@chip -o none
   head -c 3000 digits.h5 > truncated.h5
   weft tensor rename digits.h5 w2=other -o missing.h5
   weft new mlp --layers 64,33,10 --batch 8 --dtype fp32 --bias --relu -o other.json
   weft tensor make --program other.json --seed 1 -o shape.h5
+  refused 1 "missing.h5: .*w2" weft eval digits.json --schedule --in missing.h5 --out result.h5
+  refused 1 "shape.h5: .*w1" weft eval digits.json --schedule --in shape.h5 --out result.h5
   for how in local mpi; do
     program=out/run-local
     [ $how = local ] || program="$launch -n 2 out/run"
