@@ -3,7 +3,7 @@
 #define WEFT_MPI_NET_PRIVATE_H
 
 #include "mpi_transport_private.h"
-#include "shared_window_private.h"
+#include "mpi_window_private.h"
 
 enum { WEFT_MPI_TAG = 0 };
 #define WEFT_NO_HOST_RANK UINT32_MAX

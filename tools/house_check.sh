@@ -59,7 +59,7 @@ printf '%s\n' $c_files | sort | xargs awk -v long_files="$long_files" '
     outside = room() ~ /^(tools|tests|benchmarks)$/
     product = !(room() ~ /^(tests|benchmarks)$/)
     speaks = outside || (room() == "runtime-mpi" && base() ~ /^main/)
-    mpi = room() ~ /^(tests|benchmarks)$/ || base() ~ /mpi/
+    mpi = room() ~ /^(tests|benchmarks)$/ || base() ~ /mpi/ || FILENAME == "include/weft/program_run.h"
     omp = room() == "runtime-mpi" || room() == "benchmarks" || FILENAME == "base/parallel.c"
   }
   { last_file = FILENAME; last_line = FNR; last_product = product }

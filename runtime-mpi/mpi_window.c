@@ -1,4 +1,4 @@
-#include "shared_window_private.h"
+#include "mpi_window_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
-/* shared_window_private.h: memory that the ranks of one host share, and mailboxes in it.
+/* mpi_window_private.h: memory that the ranks of one host share, and mailboxes in it.
  *
  * Tensors that chips exchange are put there, so a message within a host is one entry in a ring: where the bytes are.
  * The receiver copies them, or reads them where they lie. For each ordered pair of ranks there is a ring in the
  * receiver's part; message k of the pair uses entry k % WEFT_RING. An entry's word says which message it holds and how
  * far it is, so it needs no other synchronisation: the sender posts k when k - WEFT_RING is done, and nothing but
  * `done` tells it that the bytes are free. */
-#ifndef WEFT_SHARED_WINDOW_PRIVATE_H
-#define WEFT_SHARED_WINDOW_PRIVATE_H
+#ifndef WEFT_MPI_WINDOW_PRIVATE_H
+#define WEFT_MPI_WINDOW_PRIVATE_H
 
 #include "weft/base.h"
 
