@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void weft_run_print(weft_diag *diag) {
   for (uint64_t i = 0; i < weft_diag_count(diag); i++) {
@@ -75,6 +76,24 @@ static weft_status check_memory(const weft_run *run, weft_diag *diag) {
                     (unsigned long long)needed, run->process->host, (unsigned long long)there);
 }
 
+static bool is_same_file(const char *a, const char *b) {
+  struct stat of_a, of_b;
+  return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+/* Whether results can be written is known before hours of steps, not after them. */
+static weft_status check_output(const weft_run *run, weft_diag *diag) {
+  const char *out = run->options.out;
+  if (!out || run->process->rank != 0) return WEFT_OK;
+  if (run->options.in && is_same_file(run->options.in, out))
+    return weft_error_at(diag, WEFT_USAGE, (weft_place){.file = out}, "give the results a file of their own",
+                         "the results would replace the input");
+  weft_tensor_writer *writer;
+  weft_status status = weft_tensor_writer_create(out, &writer, diag);
+  if (status == WEFT_OK) weft_tensor_writer_abandon(writer);
+  return status;
+}
+
 static weft_status dry_run(weft_run *run, weft_diag *diag) {
   weft_status status = settle(run, check_memory(run, diag), false, diag);
   if (status == WEFT_OK && run->process->rank == 0)
@@ -139,6 +158,7 @@ static weft_status all_turns(weft_run *run, const weft_run_job *job, weft_source
   if (status != WEFT_OK) return status;
   status = weft_source_open(source, run, diag);
   if (status == WEFT_OK) status = weft_source_check(source, run, diag);
+  if (status == WEFT_OK && !is_library(job)) status = check_output(run, diag);
   status = settle(run, status, false, diag);
   if (status != WEFT_OK) return status;
   if (run->options.dry_run) return dry_run(run, diag);

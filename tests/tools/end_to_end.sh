@@ -252,6 +252,15 @@ faults)
     refused 1 "w1" $program --in shape.h5 --out result.h5
     [ "$(grep '^weft: ' refused.err | grep -vc 'warning:')" = 1 ] || { cat refused.err; fail "more than one message"; }
     refused 1 nowhere.h5 $program --in nowhere.h5 --out result.h5
+    # What would only fail at the end is refused at the beginning.
+    refused 1 'nowhere/result.h5' timeout 60 $program --in digits.h5 --out nowhere/result.h5 --steps 1000000000
+    refused 1 '/dev/null' timeout 60 $program --in digits.h5 --out /dev/null --steps 1000000000
+    cp digits.h5 both.h5
+    ln -sf both.h5 link.h5
+    for output in both.h5 ./both.h5 link.h5; do
+      refused 2 'replace the input' $program --in both.h5 --out $output
+      cmp both.h5 digits.h5 || fail "the input was touched"
+    done
     cmp result.h5 old.h5 || fail "the old result was touched"
   done
   got=0
