@@ -172,17 +172,21 @@ static weft_span extend(weft_span *last, uint64_t by) {
   return *last;
 }
 
-/* The first tensor that the section's stages store, and its greatest K in tiles. */
+/* The first tensor that the section's stages store, and its greatest K in tiles: none where K is empty, 1 without a
+ * product. */
 static void describe_section(const weft_program *made, weft_section *section) {
+  bool product = false;
   section->output = WEFT_NONE;
-  section->k_tiles = 1;
+  section->k_tiles = 0;
   for (uint64_t i = section->stages.begin; i < section->stages.end; i++) {
     const weft_stage *stage = &made->stages[i];
     if (stage->kind == WEFT_STAGE_STORE && section->output == WEFT_NONE) section->output = stage->store.tensor;
-    if (stage->kind == WEFT_STAGE_COMPUTE && stage->compute->kind == WEFT_COMPUTE_MATMUL_TILES)
-      section->k_tiles =
-          weft_max_u64(section->k_tiles, stage->compute->matmul.num_blocks * stage->compute->matmul.block.ibw);
+    if (stage->kind != WEFT_STAGE_COMPUTE || stage->compute->kind != WEFT_COMPUTE_MATMUL_TILES) continue;
+    const weft_matmul_tiles *matmul = &stage->compute->matmul;
+    section->k_tiles = weft_max_u64(section->k_tiles, matmul->num_blocks * matmul->block.ibw);
+    product = true;
   }
+  if (!product) section->k_tiles = 1;
 }
 
 static bool add_sections(chip_build *b) {

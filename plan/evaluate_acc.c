@@ -18,6 +18,15 @@ static bool grow_acc(machine *m, accumulator *acc, uint64_t tiles) {
   return acc->values[0] && acc->integers && acc->rows && acc->cols;
 }
 
+/** A product over no elements computes nothing, and is +0 or 0 everywhere: what follows may work on it. */
+static void begin_empty_product(const machine *m, accumulator *acc, uint32_t stage_id) {
+  if (stage_id >= m->program->stage_count || m->matmul_k[stage_id] != 0) return;
+  const weft_matmul_tiles *matmul = plan_matmul_of(&m->program->stages[stage_id]);
+  if (!matmul) return;
+  acc->kind = matmul->acc == WEFT_ACC_F32 ? FOLD_FLOAT : FOLD_INTEGER;
+  acc->computed = true;
+}
+
 step_result step_acquire(machine *m, engine *e, const weft_op *op) {
   accumulator *acc = &e->acc;
   if (acc->acquired) return machine_fault(m, e, op, "the accumulator is acquired already");
@@ -36,6 +45,7 @@ step_result step_acquire(machine *m, engine *e, const weft_op *op) {
   acc->more = (extra){0};
   acc->k_done = acc->k_total = 0;
   acc->segments = acc->segment = acc->depth = 0;
+  begin_empty_product(m, acc, op->stage);
   return STEP_DONE;
 }
 

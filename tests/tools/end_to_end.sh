@@ -134,11 +134,13 @@ bf16)
   splits digits.json digits.h5 graph.h5 "2 4" "2"
   ;;
 small) # extents below the chip counts
-  for shape in "33,65,7 5" "1,1 1"; do
+  for shape in "33,65,7 5" "1,1 1" "5,0,3 2"; do
     set -- $shape
     weft new mlp --layers $1 --batch $2 --dtype fp32 --bias --relu -o small.json
     weft tensor make --program small.json --seed 5 -o small.h5
     weft eval small.json --graph --in small.h5 --out graph.h5
+    weft eval small.json --schedule --in small.h5 --out schedule.h5
+    same schedule.h5 graph.h5
     for n in 1 2 3 4; do
       for split in columns rows batch; do
         compiled small-$n small.json --chips $n --split $split
