@@ -37,48 +37,12 @@ static void copy_shard(const weft_value *value, void *data, void *dataset, bool 
 /* ---- sources ------------------------------------------------------------------------------------------------------
  */
 
-static float fill_float(const weft_init *init, uint64_t index) {
-  double value = 0;
-  if (init->kind == WEFT_INIT_CONST_F) memcpy(&value, &init->const_f, sizeof value);
-  if (init->kind == WEFT_INIT_FLOAT_VALUES) memcpy(&value, &init->float_values.items[index], sizeof value);
-  return (float)value;
-}
-
-/** Whether the fill gives every element without data from outside. */
-static bool is_fill(const weft_init *init, uint64_t elements) {
-  switch (init->kind) {
-  case WEFT_INIT_ZERO:
-  case WEFT_INIT_CONST_F: return true;
-  case WEFT_INIT_PATTERN: return init->pattern.modulus > 0;
-  case WEFT_INIT_VALUES: return init->values.count == elements;
-  case WEFT_INIT_FLOAT_VALUES: return init->float_values.count == elements;
-  default: return false;
-  }
-}
-
-static int64_t fill_integer(const weft_init *init, uint64_t index) {
-  if (init->kind == WEFT_INIT_VALUES) return init->values.items[index];
-  if (init->kind == WEFT_INIT_PATTERN) return (int64_t)(index % (uint64_t)init->pattern.modulus) + init->pattern.shift;
-  return 0;
-}
-
-/** Element `index` of a dataset that its fill makes. */
-static bool fill_element(const weft_value *value, void *data, uint64_t at, uint64_t index) {
-  const weft_init *init = &value->init;
-  bool floats = init->kind == WEFT_INIT_CONST_F || init->kind == WEFT_INIT_FLOAT_VALUES;
-  if (weft_format_is_float(value->dtype)) {
-    weft_store_f32(value->dtype, data, at, floats ? fill_float(init, index) : (float)fill_integer(init, index));
-    return true;
-  }
-  return !floats && weft_store_i64(value->dtype, data, at, fill_integer(init, index));
-}
-
 static weft_status fill_source(interpretation *run, const weft_value *value, void *data) {
   const weft_plane block = weft_value_plane(value), whole = dataset_plane(value);
   const uint64_t row0 = value->has_shard ? value->shard.row0 : 0, col0 = value->has_shard ? value->shard.col0 : 0;
   for (uint64_t i = 0; i < block.rows; i++)
     for (uint64_t j = 0; j < block.cols; j++)
-      if (!fill_element(value, data, i * block.cols + j, (row0 + i) * whole.cols + col0 + j))
+      if (!weft_init_store(&value->init, (row0 + i) * whole.cols + col0 + j, value->dtype, data, i * block.cols + j))
         return weft_error(run->diag, WEFT_INVALID, "supply the dataset", "the fill of '%s' does not fit %s",
                           value->name, weft_format_name(value->dtype));
   return WEFT_OK;
@@ -88,14 +52,15 @@ static weft_status check_dataset(interpretation *run, const weft_value *value, c
   uint64_t rows, cols;
   weft_plane_extents(array->rank, array->extents, &rows, &cols);
   const weft_plane whole = dataset_plane(value);
+  const weft_place place = {.file = run->in->file};
   if (array->dtype != value->dtype)
-    return weft_error(run->diag, WEFT_INVALID, NULL, "dataset '%s' is %s, the graph expects %s", array->name,
-                      weft_format_name(array->dtype), weft_format_name(value->dtype));
+    return weft_error_at(run->diag, WEFT_INVALID, place, NULL, "dataset '%s' is %s, the graph expects %s", array->name,
+                         weft_format_name(array->dtype), weft_format_name(value->dtype));
   if (rows == whole.rows && cols == whole.cols) return WEFT_OK;
   uint32_t rank = value->has_shard ? value->full_rank : value->rank;
   const uint64_t *extents = value->has_shard ? value->full_extents : value->extents;
-  return weft_error(run->diag, WEFT_INVALID, NULL, "dataset '%s' is %s, the graph expects %s", array->name,
-                    weft_extents_print(array->rank, array->extents).text, weft_extents_print(rank, extents).text);
+  return weft_error_at(run->diag, WEFT_INVALID, place, NULL, "dataset '%s' is %s, the graph expects %s", array->name,
+                       weft_extents_print(array->rank, array->extents).text, weft_extents_print(rank, extents).text);
 }
 
 /** Values keep their declared range: what is proved from it would not hold otherwise. */
@@ -106,9 +71,9 @@ static weft_status check_values(interpretation *run, uint32_t id) {
   for (uint64_t i = 0; i < count; i++) {
     int64_t x = weft_load_i64(value->dtype, run->data[id], i);
     if (x < value->range.low || x > value->range.high)
-      return weft_error(run->diag, WEFT_INVALID, "declare a wider range",
-                        "dataset '%s' holds %lld, outside its range %lld..%lld", dataset_name(value), (long long)x,
-                        (long long)value->range.low, (long long)value->range.high);
+      return weft_error_at(run->diag, WEFT_INVALID, (weft_place){.file = run->in->file}, "declare a wider range",
+                           "dataset '%s' holds %lld, outside its range %lld..%lld", dataset_name(value), (long long)x,
+                           (long long)value->range.low, (long long)value->range.high);
   }
   return WEFT_OK;
 }
@@ -118,11 +83,11 @@ static weft_status read_source(interpretation *run, uint32_t id) {
   run->data[id] = allocate(value);
   if (!run->data[id]) return weft_error_memory(run->diag);
   const weft_array *array = weft_array_set_find(run->in, dataset_name(value));
-  const weft_plane whole = dataset_plane(value);
-  if (!array && is_fill(&value->init, whole.rows * whole.cols)) return fill_source(run, value, run->data[id]);
+  if (!array && value->init.kind != WEFT_INIT_EXTERNAL) return fill_source(run, value, run->data[id]);
   if (!array)
-    return weft_error(run->diag, WEFT_INVALID, "`weft tensor rename` gives a dataset another name",
-                      "dataset '%s' is missing", dataset_name(value));
+    return weft_error_at(run->diag, WEFT_INVALID, (weft_place){.file = run->in->file},
+                         "`weft tensor rename` gives a dataset another name", "dataset '%s' is missing",
+                         dataset_name(value));
   weft_status status = check_dataset(run, value, array);
   if (status != WEFT_OK) return status;
   copy_shard(value, run->data[id], array->data, false);

@@ -95,15 +95,17 @@ static void move_chip(collector *out, uint32_t index) {
 
 /* ---- the results' form ---- */
 
-static bool declared_before(const weft_abi_program *program, uint32_t class_index, uint32_t tensor_index) {
-  const char *name = program->classes[class_index]->tensors[tensor_index].dataset;
-  for (uint32_t k = 0; k <= class_index; k++) {
-    const weft_abi_class *class = program->classes[k];
-    uint32_t end = k == class_index ? tensor_index : class->tensor_count;
-    for (uint32_t t = 0; t < end; t++)
-      if (weft_tensor_is_written(&class->tensors[t]) && strcmp(class->tensors[t].dataset, name) == 0) return true;
-  }
-  return false;
+/* The result whose dataset comes next in name order, NULL after the last: the file does not depend on how the program
+ * was divided into classes. */
+static const weft_abi_tensor *next_result(const weft_abi_program *program, const weft_abi_tensor *last) {
+  const weft_abi_tensor *next = NULL;
+  for (uint32_t k = 0; k < program->class_count; k++)
+    for (uint32_t t = 0; t < program->classes[k]->tensor_count; t++) {
+      const weft_abi_tensor *tensor = &program->classes[k]->tensors[t];
+      if (!weft_tensor_is_written(tensor) || (last && strcmp(tensor->dataset, last->dataset) <= 0)) continue;
+      if (!next || strcmp(tensor->dataset, next->dataset) < 0) next = tensor;
+    }
+  return next;
 }
 
 static weft_status declare(collector *out, const weft_abi_tensor *tensor) {
@@ -121,10 +123,8 @@ static weft_status create(collector *out) {
   const weft_abi_program *program = out->run->program;
   weft_status status = WEFT_OK;
   if (out->sink->path) status = weft_tensor_writer_create(out->sink->path, &out->writer, out->diag);
-  for (uint32_t k = 0; k < program->class_count; k++)
-    for (uint32_t t = 0; status == WEFT_OK && t < program->classes[k]->tensor_count; t++)
-      if (weft_tensor_is_written(&program->classes[k]->tensors[t]) && !declared_before(program, k, t))
-        status = declare(out, &program->classes[k]->tensors[t]);
+  const weft_abi_tensor *result = NULL;
+  while (status == WEFT_OK && (result = next_result(program, result))) status = declare(out, result);
   if (status == WEFT_OK && out->writer)
     status = weft_tensor_writer_attribute(out->writer, "arithmetic", (int64_t)program->arithmetic, out->diag);
   return status;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct request {
   const char *in, *out, *order, *target;
@@ -46,13 +47,54 @@ static weft_status run(weft_program *program, const request *r, const weft_array
   return run_schedule(program, r, in, out, diag);
 }
 
+static const char *role_of(const weft_program *program, const char *dataset) {
+  for (uint64_t t = 0; t < program->tensor_count; t++) {
+    const weft_tensor *tensor = &program->tensors[t];
+    if (tensor->role != WEFT_ROLE_OUTPUT && tensor->role != WEFT_ROLE_STATE) continue;
+    if (strcmp(tensor->has_shard ? tensor->shard.of : tensor->name, dataset) == 0)
+      return weft_tensor_role_name(tensor->role);
+  }
+  return NULL;
+}
+
+/** The same file as an emitted program writes: equal results are equal files. */
+static weft_status write_results(const char *path, const weft_program *program, const weft_array_set *set,
+                                 weft_diag *diag) {
+  weft_tensor_writer *writer;
+  weft_status status = weft_tensor_writer_create(path, &writer, diag);
+  if (status) return status;
+  for (uint64_t i = 0; i < set->count && !status; i++) {
+    const weft_array *a = &set->items[i];
+    status =
+        weft_tensor_writer_declare(writer, a->name, a->dtype, a->rank, a->extents, role_of(program, a->name), diag);
+  }
+  if (!status) status = weft_tensor_writer_attribute(writer, "arithmetic", WEFT_ARITHMETIC_VERSION, diag);
+  for (uint64_t i = 0; i < set->count && !status; i++) {
+    const weft_array *a = &set->items[i];
+    uint64_t rows, cols;
+    weft_plane_extents(a->rank, a->extents, &rows, &cols);
+    status = weft_tensor_writer_write(writer, a->name, 0, rows, 0, cols, a->data, cols, diag);
+  }
+  if (!status) return weft_tensor_writer_commit(writer, diag);
+  weft_tensor_writer_abandon(writer);
+  return status;
+}
+
+static bool is_same_file(const char *a, const char *b) {
+  struct stat of_a, of_b;
+  return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
 static weft_status evaluate(const char *path, const request *r, weft_diag *diag) {
+  if (is_same_file(r->in, r->out))
+    return weft_error_at(diag, WEFT_USAGE, (weft_place){.file = r->out}, "give the results a file of their own",
+                         "the results would replace the input");
   weft_program *program = NULL;
   weft_array_set in = {0}, out = {0};
   weft_status status = weft_program_read_file(path, &program, diag);
   if (!status) status = weft_array_set_read(r->in, &in, diag);
   if (!status) status = run(program, r, &in, &out, diag);
-  if (!status) status = weft_array_set_write(r->out, &out, diag);
+  if (!status) status = write_results(r->out, program, &out, diag);
   weft_array_set_free(&in);
   weft_array_set_free(&out);
   weft_program_free(program);

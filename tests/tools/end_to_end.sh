@@ -30,8 +30,10 @@ refused() {
   grep -q -e "$word" refused.err || { cat refused.err >&2; fail "no word '$word': $*"; }
 }
 
-same() { # A B
+# same A B: the same bits, and, since results carry the same attributes, the same bytes.
+same() {
   weft diff "$1" "$2" --max-ulp 0 > diff.txt || { cat diff.txt >&2; fail "$1 differs from $2"; }
+  cmp "$1" "$2" || fail "$1 and $2 are not the same bytes"
 }
 
 # compiled NAME PROGRAM OPTIONS...: compiles and builds into NAME.
@@ -244,6 +246,8 @@ faults)
   weft tensor rename digits.h5 w2=other -o missing.h5
   weft new mlp --layers 64,33,10 --batch 8 --dtype fp32 --bias --relu -o other.json
   weft tensor make --program other.json --seed 1 -o shape.h5
+  refused 1 "missing.h5: .*w2" weft eval digits.json --in missing.h5 --out result.h5
+  refused 1 "shape.h5: .*w1" weft eval digits.json --in shape.h5 --out result.h5
   refused 1 "missing.h5: .*w2" weft eval digits.json --schedule --in missing.h5 --out result.h5
   refused 1 "shape.h5: .*w1" weft eval digits.json --schedule --in shape.h5 --out result.h5
   for how in local mpi; do
@@ -261,6 +265,7 @@ faults)
     ln -sf both.h5 link.h5
     for output in both.h5 ./both.h5 link.h5; do
       refused 2 'replace the input' $program --in both.h5 --out $output
+      refused 2 'replace the input' weft eval digits.json --in both.h5 --out $output
       cmp both.h5 digits.h5 || fail "the input was touched"
     done
     cmp result.h5 old.h5 || fail "the old result was touched"
