@@ -94,7 +94,7 @@ static weft_status write_hdf5(const weft_mlir_op *entry, const weft_tool_binding
   weft_array_set set = {0};
   weft_status status = WEFT_OK;
   for (uint64_t i = 0; status == WEFT_OK && i < b->count; i++) {
-    const weft_buffer *buffer = b->items[i].buffer == &b->buffers[i] ? &b->buffers[i] : NULL;
+    const weft_memory *buffer = b->items[i].buffer == &b->buffers[i] ? &b->buffers[i] : NULL;
     if (!buffer) continue;
     weft_format format = format_of(buffer->element);
     char name[32];
@@ -139,8 +139,8 @@ static weft_status bind_memory(const weft_mlir_type *type, weft_tool_bindings *b
     b->items[index].buffer = b->items[other].buffer;
     return WEFT_OK;
   }
-  weft_buffer *buffer = &b->buffers[index];
-  *buffer = (weft_buffer){.element = type->element};
+  weft_memory *buffer = &b->buffers[index];
+  *buffer = (weft_memory){.element = type->element};
   b->items[index].buffer = buffer;
   return read_words(b, value, type->element, &buffer->words, &buffer->count, diag);
 }
@@ -177,7 +177,7 @@ weft_status weft_tool_bind(const weft_mlir_op *entry, const weft_tool_inputs *in
   b->count = type->input_count;
   if (!b->arena) return weft_error_memory(diag);
   b->items = WEFT_NEW_ARRAY(b->arena, weft_binding, b->count);
-  b->buffers = WEFT_NEW_ARRAY(b->arena, weft_buffer, b->count);
+  b->buffers = WEFT_NEW_ARRAY(b->arena, weft_memory, b->count);
   b->channels = WEFT_NEW_ARRAY(b->arena, weft_channel, b->count);
   if (weft_arena_failed(b->arena)) return weft_error_memory(diag);
   for (uint64_t i = 0; i < b->count; i++)

@@ -4,7 +4,7 @@
 #define WEFT_TOOLS_DATAFLOW_TOOL_H
 
 #include "options.h"
-#include "weft/dataflow.h"
+#include "weft/dataflow_run.h"
 
 /** A text that was read, with the context it lives in. Starts zeroed; freed by weft_tool_module_free. */
 typedef struct weft_tool_module {
@@ -29,7 +29,7 @@ typedef struct weft_tool_bindings {
   weft_arena *arena;
   weft_binding *items;
   uint64_t count;
-  weft_buffer *buffers; /**< of input i, when it owns one */
+  weft_memory *buffers; /**< of input i, when it owns one */
   weft_channel *channels;
   weft_channel *outputs; /**< of stream results */
   uint64_t output_count;
@@ -41,6 +41,13 @@ void weft_tool_bindings_free(weft_tool_bindings *bindings);
  * input. */
 weft_status weft_tool_print_bindings(const weft_mlir_op *entry, const weft_tool_bindings *bindings, const char *output,
                                      weft_diag *diag);
+
+/** Writes C for the module of a file of MLIR text, with main programs and build.ninja. */
+weft_status weft_tool_dataflow_write(const char *path, const char *directory, bool machines, weft_diag *diag);
+/** Compiles a module and loads it; `*library` is closed by weft_tool_dataflow_unload. */
+weft_status weft_tool_dataflow_load(weft_tool_module *module, bool machines, void **library, weft_df_program *program,
+                                    weft_diag *diag);
+void weft_tool_dataflow_unload(void *library);
 
 /** Runs a case file and prints how it went; a failed case is WEFT_INVALID. */
 weft_status weft_tool_case(weft_tool_module *module, const char *case_path, const weft_case_options *options,

@@ -10,6 +10,7 @@
 
 /** The libraries in link order: users before what they use. Rows: room folder, library. */
 static const char *const mpi_rooms[][2] = {{"runtime-mpi", "weft_runtime_mpi"}, {"runtime-mpi", "weft_runtime"}, {"data/hdf5", "weft_tensors"}, {"data", "weft_data"}, {"base", "weft_base"}};
+static const char *const dataflow_rooms[][2] = {{"dataflow", "weft_dataflow_mpi"}, {"dataflow", "weft_dataflow"}, {"dataflow", "weft_mlir"}, {"data", "weft_data"}, {"base", "weft_base"}};
 static const char *const walk_rooms[][2] = {{"runtime-mpi", "weft_runtime_walk"}, {"plan", "weft_plan"}, {"ir", "weft_ir"}};
 
 static void library_path(weft_text *text, const char *root, bool build, const char *const room[2]) {
@@ -46,11 +47,11 @@ static char *libraries(const char *root, bool build, const char *const (*rooms)[
 }
 
 /** The same files as Ninja's inputs. */
-static char *dependencies(const char *root, bool build) {
+static char *dependencies(const char *root, bool build, const char *const (*all)[2], size_t count) {
   weft_text text = {0};
-  for (size_t i = 0; i < sizeof mpi_rooms / sizeof *mpi_rooms; i++) {
+  for (size_t i = 0; i < count; i++) {
     weft_text path = {0};
-    library_path(&path, root, build, mpi_rooms[i]);
+    library_path(&path, root, build, all[i]);
     for (const char *c = path.data ? path.data : ""; *c; c++) {
       if (*c == ' ' || *c == ':' || *c == '$') weft_text_puts(&text, "$");
       weft_text_append(&text, c, 1);
@@ -90,10 +91,14 @@ weft_status weft_tool_paths_find(weft_tool_paths *paths, weft_diag *diag) {
   paths->storage[0] = libraries(root, build, mpi_rooms, 1, rooms, WEFT_LOCAL_LINK);
   paths->storage[1] = libraries(root, build, mpi_rooms, 0, rooms, WEFT_MPI_LINK);
   paths->storage[2] = libraries(root, build, walk_rooms, 0, sizeof walk_rooms / sizeof *walk_rooms, "");
-  paths->storage[3] = dependencies(root, build);
+  paths->storage[3] = dependencies(root, build, mpi_rooms, rooms);
+  size_t dataflow = sizeof dataflow_rooms / sizeof *dataflow_rooms;
+  paths->storage[4] = libraries(root, build, dataflow_rooms, 1, dataflow, WEFT_LOCAL_LINK);
+  paths->storage[5] = libraries(root, build, dataflow_rooms, 0, dataflow, WEFT_MPI_LINK);
+  paths->storage[6] = dependencies(root, build, dataflow_rooms, dataflow);
   static char include[PATH_MAX + 16];
   snprintf(include, sizeof include, build ? "%s" : "%s/include", build ? WEFT_SOURCE_INCLUDE : root);
-  for (int i = 0; i < 4; i++)
+  for (size_t i = 0; i < sizeof paths->storage / sizeof *paths->storage; i++)
     if (!paths->storage[i]) {
       weft_tool_paths_free(paths);
       return weft_error_memory(diag);
@@ -106,9 +111,12 @@ weft_status weft_tool_paths_find(weft_tool_paths *paths, weft_diag *diag) {
                                         .mpi_libraries = paths->storage[1],
                                         .walk_libraries = paths->storage[2],
                                         .depends = paths->storage[3]};
+  paths->dataflow_libraries = paths->storage[4];
+  paths->dataflow_mpi_libraries = paths->storage[5];
+  paths->dataflow_depends = paths->storage[6];
   return WEFT_OK;
 }
 
 void weft_tool_paths_free(weft_tool_paths *paths) {
-  for (int i = 0; i < 4; i++) free(paths->storage[i]);
+  for (size_t i = 0; i < sizeof paths->storage / sizeof *paths->storage; i++) free(paths->storage[i]);
 }

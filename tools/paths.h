@@ -6,7 +6,9 @@
 
 typedef struct weft_tool_paths {
   weft_codegen_paths codegen;
-  char *storage[4];
+  const char *dataflow_libraries, *dataflow_mpi_libraries; /**< link lines of compiled dataflow modules */
+  const char *dataflow_depends;
+  char *storage[7];
 } weft_tool_paths;
 
 /** The build tree when the command runs from it, else the installation it is part of ($PREFIX/bin/weft). Errors: neither holds

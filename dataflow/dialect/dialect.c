@@ -75,13 +75,18 @@ static bool verify_constant(const weft_mlir_op *op, const char *file, weft_diag 
          dialect_wrong(op, file, diag, NULL, "const_value must have the result's type");
 }
 
+/* An address counts the elements row by row. */
 static bool is_linear_memref(const weft_mlir_type *type) {
-  return type->kind == WEFT_MLIR_MEMREF_TYPE && !type->unranked && type->rank == 1;
+  if (type->kind != WEFT_MLIR_MEMREF_TYPE || type->unranked || type->layout) return false;
+  for (uint32_t i = 1; i < type->rank; i++)
+    if (type->extents[i] < 0) return false;
+  return true;
 }
 
 static bool verify_access(const weft_mlir_op *op, const char *file, weft_diag *diag) {
   return is_linear_memref(op->operands[0]->type) ||
-         dialect_wrong(op, file, diag, NULL, "the first operand must be a memref of rank 1");
+         dialect_wrong(op, file, diag, "only the first extent may be dynamic",
+                       "the first operand must be a memref that is stored row by row");
 }
 
 /* %lower, %upper, %step step add while slt : type; the words may be left out. */

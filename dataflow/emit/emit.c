@@ -82,8 +82,11 @@ weft_status weft_emit_c(weft_mlir_context *context, weft_mlir_op *module, const 
   const char **forms = WEFT_NEW_ARRAY(e.scratch, const char *, count);
   if (!entries || !forms) e.status = weft_error_memory(diag);
   count = 0;
-  weft_text_printf(out, "/* Emitted by weft %s from %s. */\n#include \"weft/dataflow_abi.h\"\n\n", WEFT_VERSION,
-                   "a dataflow module");
+  weft_text_puts(out,
+                 "/* Emitted by weft " WEFT_VERSION " from a dataflow module. */\n#include \"weft/dataflow_abi.h\"\n\n"
+                 "/* A program may leave unused what it computes. */\n"
+                 "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
+                 "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n\n");
   for (weft_mlir_op *op = weft_mlir_op_block(module, 0)->first; op && e.status == WEFT_OK; op = op->next)
     if (is_entry(op)) {
       op->mark = (uint32_t)count; /* the number that launches call it by */

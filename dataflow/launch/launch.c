@@ -22,13 +22,13 @@ static weft_status refuse(launch_run *r, const weft_df_launch *launch, const cha
   return weft_error(r->diag, WEFT_INVALID, NULL, "@%s: %s %s%s", launch->entry->name, what, name ? name : "", why);
 }
 
-static held_memory *find_memory(launch_run *r, const weft_buffer *buffer) {
+static held_memory *find_memory(launch_run *r, const weft_memory *buffer) {
   for (uint64_t i = 0; i < r->memory_count; i++)
     if (r->memories[i].buffer == buffer) return &r->memories[i];
   return NULL;
 }
 
-static weft_status add_memory(launch_run *r, const weft_df_launch *launch, weft_buffer *buffer) {
+static weft_status add_memory(launch_run *r, const weft_df_launch *launch, weft_memory *buffer) {
   if (!buffer) return refuse(r, launch, "a memory", NULL, "is not bound");
   held_memory *found = find_memory(r, buffer);
   uint32_t home = rank_of(r, launch);
@@ -166,9 +166,13 @@ static bool share_outcome(launch_run *r, weft_df_outcome *outcome) {
   if (outcome->done) return true;
   outcome->launch = least % r->count;
   launch_thread *t = &r->threads[outcome->launch];
+  const char *channel = t->here && t->queue.echo && t->queue.waits_for < r->channel_count
+                            ? r->channels[t->queue.waits_for].channel->name
+                            : NULL;
   if (mine == least && t->here)
-    snprintf(outcome->text, sizeof outcome->text, "@%s, line %u: %s", t->launch->entry->name, t->queue.env.line,
-             t->queue.env.text ? t->queue.env.text : "it failed");
+    snprintf(outcome->text, sizeof outcome->text, "@%s, line %u: %s%s%s", t->launch->entry->name, t->queue.env.line,
+             t->queue.env.text ? t->queue.env.text : "it failed", channel ? "; it waits for the channel " : "",
+             channel ? channel : "");
   return share(r, rank_of(r, t->launch), outcome->text, sizeof outcome->text);
 }
 

@@ -6,7 +6,7 @@
 
 /* A memory in the types of emitted C; on the process that uses it. */
 typedef struct held_memory {
-  weft_buffer *buffer;
+  weft_memory *buffer;
   weft_df_memory memory;
   uint32_t home;
 } held_memory;

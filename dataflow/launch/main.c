@@ -10,6 +10,8 @@ static void put_messages(const weft_diag *diag, weft_text *said) {
     weft_text_puts(said, "weft: ");
     if (m->place.file) weft_text_printf(said, "%s:", m->place.file);
     if (m->place.file && m->place.line) weft_text_printf(said, "%llu:", (unsigned long long)m->place.line);
+    if (m->place.file && m->place.line && m->place.column)
+      weft_text_printf(said, "%llu:", (unsigned long long)m->place.column);
     weft_text_printf(said, "%s%s\n", m->place.file ? " " : "", m->text);
     if (m->hint) weft_text_printf(said, "hint: %s\n", m->hint);
   }

@@ -32,7 +32,7 @@ static uint64_t load_element(const void *data, uint32_t bytes, uint64_t index) {
 }
 
 bool held_memory_write(held_memory *held) {
-  const weft_buffer *buffer = held->buffer;
+  const weft_memory *buffer = held->buffer;
   uint32_t bytes = element_bytes(buffer->element);
   held->memory =
       (weft_df_memory){.data = calloc(buffer->count + 1, bytes), .count = buffer->count, .written = buffer->written};
@@ -42,7 +42,7 @@ bool held_memory_write(held_memory *held) {
 }
 
 void held_memory_read(held_memory *held) {
-  weft_buffer *buffer = held->buffer;
+  weft_memory *buffer = held->buffer;
   const weft_mlir_type *type = buffer->element;
   uint32_t bytes = element_bytes(type);
   bool extend = type->kind == WEFT_MLIR_INTEGER_TYPE && type->width > 1 && bytes < 8;

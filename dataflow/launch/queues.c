@@ -100,6 +100,7 @@ static int wait_for(weft_df_env *env, const uint32_t *indices, uint32_t count) {
   queue_thread *thread = env->context;
   weft_df_queues *all = thread->all;
   pthread_mutex_lock(&all->lock);
+  thread->waits_for = count ? indices[0] : 0;
   hand_on_all(thread);
   bool came = take_one_of(thread, indices, count);
   if (!came) register_waiter(thread, indices, count, true);
@@ -220,6 +221,17 @@ bool queues_idle(weft_df_queues *all, uint32_t *live) {
   *live = all->live;
   pthread_mutex_unlock(&all->lock);
   return idle;
+}
+
+bool queues_put_back(weft_df_queues *all, uint32_t index, const uint64_t *words, uint64_t count) {
+  word_list *list = &all->items[index].list, joined = {0};
+  pthread_mutex_lock(&all->lock);
+  bool good = word_list_append(&joined, words, count) &&
+              word_list_append(&joined, list->words + list->begin, word_list_length(list));
+  if (good) swap_lists(&joined, list);
+  pthread_mutex_unlock(&all->lock);
+  free(joined.words);
+  return good;
 }
 
 bool queues_take_outgoing(weft_df_queues *all, uint32_t index, word_list *into) {

@@ -38,7 +38,8 @@ struct queue_thread {
   weft_df_env env;
   pthread_cond_t woken;
   bool waiting;
-  bool echo; /* it ended because another had failed, or because nobody was left to send */
+  bool echo;          /* it ended because another had failed, or because nobody was left to send */
+  uint32_t waits_for; /* a queue, of the last wait */
 };
 
 typedef struct weft_df_queues {
@@ -60,6 +61,9 @@ void queues_stop(weft_df_queues *all);
 bool queues_idle(weft_df_queues *all, uint32_t *live);
 /* Takes all words for another process, leaving `*into`'s storage; false when there are none. */
 bool queues_take_outgoing(weft_df_queues *all, uint32_t index, word_list *into);
+
+/* Puts words back in front of a queue. */
+bool queues_put_back(weft_df_queues *all, uint32_t index, const uint64_t *words, uint64_t count);
 
 /* A thread's env and ports; it counts as live from now on. */
 bool queue_thread_open(queue_thread *thread, weft_df_queues *all);

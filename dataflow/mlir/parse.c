@@ -344,7 +344,8 @@ void weft_mlir_file_free(weft_mlir_file *file) {
 }
 
 /* Reads one type or attribute from a text of its own. */
-static bool read_piece(weft_mlir_context *context, const char *text, const weft_mlir_type **type, const weft_mlir_attribute **attribute) {
+static bool read_piece(weft_mlir_context *context, const char *text, const weft_mlir_type **type,
+                       const weft_mlir_attribute **attribute) {
   weft_arena *scratch = weft_arena_new();
   weft_mlir_parser p = {.context = context, .arena = scratch, .scratch = scratch, .begin = text, .file = "<text>"};
   p.lexer = (lexer){.at = text, .end = text + strlen(text), .line_start = text, .line = 1};

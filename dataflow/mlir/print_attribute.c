@@ -223,7 +223,8 @@ static bool is_binary(const weft_mlir_affine *e) { return e->left != NULL; }
 static bool is_difference(const weft_mlir_affine *e) {
   const weft_mlir_affine *right = e->right;
   if (right->kind == WEFT_MLIR_AFFINE_CONSTANT) return right->value < 0 && right->value > INT64_MIN;
-  return right->kind == WEFT_MLIR_AFFINE_MUL && right->right->kind == WEFT_MLIR_AFFINE_CONSTANT && right->right->value == -1;
+  return right->kind == WEFT_MLIR_AFFINE_MUL && right->right->kind == WEFT_MLIR_AFFINE_CONSTANT &&
+         right->right->value == -1;
 }
 
 static void put_affine(weft_mlir_printer *p, const weft_mlir_affine *e, bool parentheses) {

@@ -50,7 +50,7 @@ static weft_status make_buffers(case_run *r, const weft_json *run) {
   if (!r->buffers) return weft_error_memory(r->diag);
   for (uint64_t i = 0; i < r->buffer_count; i++) {
     const weft_json *item = &list->items[i], *init = weft_json_get(item, "init");
-    weft_buffer *buffer = &r->buffers[i].buffer;
+    weft_memory *buffer = &r->buffers[i].buffer;
     r->buffers[i].name = buffer->name = item->key;
     weft_status status = element_of(r, item, &buffer->element);
     if (status != WEFT_OK) return status;
@@ -86,7 +86,7 @@ static weft_status make_channels(case_run *r, const weft_json *run) {
   return WEFT_OK;
 }
 
-static weft_buffer *find_buffer(const case_run *r, const char *name) {
+static weft_memory *find_buffer(const case_run *r, const char *name) {
   for (uint64_t i = 0; i < r->buffer_count; i++)
     if (strcmp(r->buffers[i].name, name) == 0) return &r->buffers[i].buffer;
   return NULL;
@@ -188,7 +188,7 @@ weft_status case_compare_words(case_run *r, const weft_json *expected, const cha
 static weft_status compare_buffers(case_run *r, const weft_json *launch) {
   const weft_json *list = weft_json_get(launch, "expect");
   for (uint64_t i = 0; list && i < list->count; i++) {
-    const weft_buffer *buffer = find_buffer(r, list->items[i].key);
+    const weft_memory *buffer = find_buffer(r, list->items[i].key);
     if (!buffer) return case_wrong(r, &list->items[i], "no buffer is called so");
     weft_status status =
         case_compare_words(r, &list->items[i], buffer->name, buffer->element, buffer->words, buffer->count);
@@ -200,7 +200,7 @@ static weft_status compare_buffers(case_run *r, const weft_json *launch) {
 static weft_status compare_counts(case_run *r, const weft_json *launch, const char *key, bool loads) {
   const weft_json *list = weft_json_get(launch, key);
   for (uint64_t i = 0; list && i < list->count; i++) {
-    const weft_buffer *buffer = find_buffer(r, list->items[i].key);
+    const weft_memory *buffer = find_buffer(r, list->items[i].key);
     uint64_t wanted;
     if (!buffer || !weft_json_u64(&list->items[i], &wanted))
       return case_wrong(r, &list->items[i], "a buffer and a count are expected");

@@ -9,7 +9,7 @@
 /* Everything of one case file. Names are those of the JSON. */
 typedef struct named_buffer {
   const char *name;
-  weft_buffer buffer;
+  weft_memory buffer;
 } named_buffer;
 
 typedef struct named_channel {

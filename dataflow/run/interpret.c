@@ -95,7 +95,7 @@ static weft_run_state fault(weft_interpreter *m, const instruction *i, weft_faul
 }
 
 /* The word that an access means, or false when an index is out of bounds. */
-static bool find_word(const weft_interpreter *m, const instruction *i, const weft_buffer *buffer, uint64_t *word) {
+static bool find_word(const weft_interpreter *m, const instruction *i, const weft_memory *buffer, uint64_t *word) {
   const access *a = &m->accesses[i->d];
   uint64_t flat = 0;
   for (uint32_t k = 0; k < a->rank; k++) {
@@ -109,7 +109,7 @@ static bool find_word(const weft_interpreter *m, const instruction *i, const wef
 }
 
 static weft_fault load(weft_interpreter *m, const instruction *i) {
-  weft_buffer *buffer = m->slots[i->b].buffer;
+  weft_memory *buffer = m->slots[i->b].buffer;
   uint64_t word;
   if (!find_word(m, i, buffer, &word)) return WEFT_FAULT_BOUNDS;
   if (buffer->written && !buffer->written[word]) return WEFT_FAULT_UNWRITTEN;
@@ -119,7 +119,7 @@ static weft_fault load(weft_interpreter *m, const instruction *i) {
 }
 
 static weft_fault store(weft_interpreter *m, const instruction *i) {
-  weft_buffer *buffer = m->slots[i->b].buffer;
+  weft_memory *buffer = m->slots[i->b].buffer;
   uint64_t word;
   if (!find_word(m, i, buffer, &word)) return WEFT_FAULT_BOUNDS;
   if (buffer->written) buffer->written[word] = 1;
@@ -130,7 +130,7 @@ static weft_fault store(weft_interpreter *m, const instruction *i) {
 
 /* Element by element in order, as the lowering's loop does. */
 static weft_fault copy(weft_interpreter *m, const instruction *i) {
-  weft_buffer *from = m->slots[i->a].buffer, *to = m->slots[i->b].buffer;
+  weft_memory *from = m->slots[i->a].buffer, *to = m->slots[i->b].buffer;
   uint64_t count = from->count, known;
   if (weft_mlir_elements(i->op->operands[0]->type, &known) || weft_mlir_elements(i->op->operands[1]->type, &known))
     count = known;

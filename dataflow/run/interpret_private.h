@@ -43,7 +43,7 @@ typedef struct access {
 
 typedef struct allocation {
   const weft_mlir_type *type;
-  weft_buffer buffer;
+  weft_memory buffer;
   bool made; /* in this launch */
 } allocation;
 

@@ -248,7 +248,7 @@ static int fire_stream(weft_simulator *s, actor *a) {
 
 static int fire_load(weft_simulator *s, const actor *a) {
   if (!has(s, a, 0) || !has(s, a, 1) || !room(s, a, 0, all) || !room(s, a, 1, all)) return 0;
-  weft_buffer *buffer = s->memories[a->memory].buffer;
+  weft_memory *buffer = s->memories[a->memory].buffer;
   uint64_t at = front(s, a, 0);
   if (at >= buffer->count) return faulted(s, WEFT_FAULT_BOUNDS);
   if (buffer->written && !buffer->written[at]) return faulted(s, WEFT_FAULT_UNWRITTEN);
@@ -263,7 +263,7 @@ static int fire_load(weft_simulator *s, const actor *a) {
 /* Inputs: address, data, control. */
 static int fire_store(weft_simulator *s, const actor *a) {
   if (!has(s, a, 0) || !has(s, a, 1) || !has(s, a, 2) || !room(s, a, 0, all)) return 0;
-  weft_buffer *buffer = s->memories[a->memory].buffer;
+  weft_memory *buffer = s->memories[a->memory].buffer;
   uint64_t at = front(s, a, 0), word = front(s, a, 1);
   if (at >= buffer->count) return faulted(s, WEFT_FAULT_BOUNDS);
   for (uint32_t i = 0; i < 3; i++) take(s, a, i);

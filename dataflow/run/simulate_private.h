@@ -63,10 +63,10 @@ typedef struct sink {
 } sink;
 
 typedef struct memory {
-  weft_buffer *buffer;
+  weft_memory *buffer;
   uint32_t input; /* of the graph, or UINT32_MAX: an allocation */
   const weft_mlir_op *alloc;
-  weft_buffer own;
+  weft_memory own;
 } memory;
 
 struct weft_simulator {

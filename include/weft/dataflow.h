@@ -68,14 +68,14 @@ typedef enum weft_fault {
 const char *weft_fault_text(weft_fault fault);
 
 /** A memory: `count` words, of which those with written[i] == 0 must not be read; `written` NULL: all may be. */
-typedef struct weft_buffer {
+typedef struct weft_memory {
   const char *name; /**< for messages; may be NULL */
   const weft_mlir_type *element;
   uint64_t count;
   uint64_t *words;
   uint8_t *written;
   uint64_t loads, stores; /**< counted while running */
-} weft_buffer;
+} weft_memory;
 
 /** Tokens in order, without bound: what a stream of a graph or a channel of a thread is bound to. Starts zeroed but for
  * the element; freed by weft_channel_free. */
@@ -94,7 +94,7 @@ void weft_channel_free(weft_channel *channel);
 /** What an input of a graph, function or thread is bound to: by its type a word, a buffer or a channel. */
 typedef struct weft_binding {
   uint64_t word;
-  weft_buffer *buffer;
+  weft_memory *buffer;
   weft_channel *channel;
 } weft_binding;
 

@@ -340,9 +340,8 @@ typedef struct weft_mlir_state weft_mlir_state;
  * %N is one operand, %N... all operands from N on; T U V are types written in the text; `fn` is a functional type of
  * all operands and results; `same-or-fn` one type for all, or a functional type when they differ; ?word stands for a
  * unit property of that name written as the word (?exact=isExact when the property has another name); flags(name,prop)
- * is name<...>, kept in property prop; other words and punctuation stand for themselves. Type rules: T, elem(T), param(T) (the type parameter of a
- * dialect type), i1,
- * index, none, i64;
+ * is name<...>, kept in property prop; other words and punctuation stand for themselves. Type rules: T, elem(T),
+ * param(T) (the type parameter of a dialect type), i1, index, none, i64;
  * `...` repeats the last of the operands or results. A rule without a bar leaves types to `fn`. */
 struct weft_mlir_op_spec {
   const char *name; /**< "arith.addi" */

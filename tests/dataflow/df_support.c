@@ -56,7 +56,7 @@ void memories_fill(memories *m, const weft_mlir_type *element, uint64_t seed) {
   for (int i = 0; i < MEMORIES; i++) {
     for (int k = 0; k < MEMORY_WORDS; k++)
       m->words[i][k] = (uint64_t)(int64_t)(int32_t)(weft_random_next(&seed) % 41) - 20;
-    m->buffers[i] = (weft_buffer){.element = element, .count = MEMORY_WORDS, .words = m->words[i]};
+    m->buffers[i] = (weft_memory){.element = element, .count = MEMORY_WORDS, .words = m->words[i]};
   }
 }
 

@@ -37,7 +37,7 @@ void expect_refused(const char *text, uint64_t line, const char *words);
 enum { MEMORIES = 3, MEMORY_WORDS = 8 };
 typedef struct memories {
   uint64_t words[MEMORIES][MEMORY_WORDS];
-  weft_buffer buffers[MEMORIES];
+  weft_memory buffers[MEMORIES];
 } memories;
 void memories_fill(memories *m, const weft_mlir_type *element, uint64_t seed);
 /* Empty when all words and access counts agree, else a description of the first difference. */

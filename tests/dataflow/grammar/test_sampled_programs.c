@@ -13,7 +13,7 @@ enum { CELLS = 16, MOST_GRAPHS = 4, INPUTS = 4, ORDERS = 5 };
 /** What one graph runs on: values first, then memories. */
 typedef struct world {
   uint64_t values[INPUTS], words[INPUTS][CELLS];
-  weft_buffer buffers[INPUTS];
+  weft_memory buffers[INPUTS];
   weft_binding bindings[INPUTS];
   uint64_t count;
   uint64_t result;
@@ -35,7 +35,7 @@ static void fill_world(world *w, const weft_mlir_op *graph, uint64_t random) {
       continue;
     }
     for (int c = 0; c < CELLS; c++) w->words[i][c] = (uint64_t)(int64_t)(int32_t)weft_random_next(&random);
-    w->buffers[i] = (weft_buffer){.element = type->element, .count = CELLS, .words = w->words[i]};
+    w->buffers[i] = (weft_memory){.element = type->element, .count = CELLS, .words = w->words[i]};
     w->bindings[i].buffer = &w->buffers[i];
   }
 }

@@ -1,0 +1,147 @@
+#!/bin/bash
+# The commands over MLIR text, end to end: tests/dataflow/commands.sh BUILD-FOLDER WORK-FOLDER PART
+# Parts: commands, chips.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+work=$2/$3
+part=$3
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cases=$root/tests/cases/dataflow
+PATH=$build/tools:$PATH
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+fail() {
+  echo "commands.sh $part: $*" >&2
+  exit 1
+}
+trap 'fail "line $LINENO: $BASH_COMMAND"' ERR
+
+# refused WORDS COMMAND...: exit status 1, and the words on standard error.
+refused() {
+  local words=$1 got=0
+  shift
+  "$@" > refused.out 2> refused.err || got=$?
+  [ $got = 1 ] || { cat refused.out refused.err >&2; fail "status $got: $*"; }
+  grep -qF -e "$words" refused.err || { cat refused.err >&2; fail "no words '$words': $*"; }
+}
+
+# says WORDS COMMAND...: it ends well and prints a line of exactly these words.
+says() {
+  local words=$1
+  shift
+  "$@" > said.txt 2> said.err || { cat said.err >&2; fail "it failed: $*"; }
+  grep -qxF -e "$words" said.txt || { cat said.txt >&2; fail "no line '$words': $*"; }
+}
+
+cat > dot.mlir << 'END'
+func.func @dot(%n: index, %a: memref<?xi32>, %b: memref<?xi32>) -> i32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %z = arith.constant 0 : i32
+  %s = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %z) -> (i32) {
+    %x = memref.load %a[%i] : memref<?xi32>
+    %y = memref.load %b[%i] : memref<?xi32>
+    %p = arith.muli %x, %y : i32
+    %t = arith.addi %sum, %p : i32
+    scf.yield %t : i32
+  }
+  return %s : i32
+}
+END
+arguments=(--arg 0=4 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]')
+
+part_commands() {
+  says 'result 0: 70' weft interp dot.mlir "${arguments[@]}"
+  says 'result 0: 70' weft run dot.mlir "${arguments[@]}"
+  weft lower dot.mlir --check -o dot.df.mlir 2> check.txt
+  grep -q 'outside the domain' check.txt
+  says 'result 0: 70' weft sim dot.df.mlir "${arguments[@]}"
+  says 'result 0: 70' weft sim dot.df.mlir "${arguments[@]}" --order random --seed 7 --capacity unbounded
+  says 'result 0: 70' weft run dot.df.mlir "${arguments[@]}"
+  says 'as loops' weft run dot.df.mlir "${arguments[@]}"
+  says 'as machine' weft run dot.df.mlir --machines "${arguments[@]}"
+  says 'result 0: 70' weft run dot.df.mlir --machines "${arguments[@]}"
+  # Generic and custom form are the same module.
+  weft lower dot.mlir --generic -o dot.generic.mlir
+  weft lower dot.generic.mlir -o dot.again.mlir
+  cmp dot.df.mlir dot.again.mlir
+  # Memories through HDF5.
+  weft run dot.mlir --arg 0=2 --mem '1=[1, 2]' --mem '2=[3, 4]' -o memories.h5 > said.txt
+  says 'result 0: 11' weft interp dot.mlir --arg 0=2 --mem 1=memories.h5:/mem1 --mem 2=memories.h5:/mem2
+  refused 'index out of bounds' weft sim dot.df.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
+  refused 'index out of bounds' weft interp dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
+  refused 'index out of bounds' weft run dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
+  # What is refused writes nothing.
+  sed 's/scf.for %i = %c0 to %n step %c1 iter_args(%sum = %z) -> (i32)/scf.parallel (%i) = (%c0) to (%n) step (%c1) init (%z) -> i32/; s/%t = arith.addi.*//; s/scf.yield %t : i32/scf.reduce(%p : i32) { ^bb0(%l: i32, %r: i32): %q = arith.addi %l, %r : i32 scf.reduce.return %q : i32 }/' dot.mlir > parallel.mlir
+  refused 'parallel.mlir:5:' weft lower parallel.mlir -o parallel.df.mlir
+  [ ! -e parallel.df.mlir ]
+  echo 'func.func @x( {' > broken.mlir
+  refused 'broken.mlir:1:' weft lower broken.mlir
+  # Files of several modules.
+  { cat dot.mlir; echo '// -----'; sed 's/@dot/@tod/' dot.mlir; } > two.mlir
+  weft lower two.mlir -o two.df.mlir
+  [ "$(grep -c '^// -----' two.df.mlir)" = 1 ]
+  says 'result 0: 70' weft sim two.df.mlir --graph tod "${arguments[@]}"
+  for case in "$cases"/0[0-3]*.json; do
+    weft interp "${case%.json}.mlir" --case "$case" > said.txt
+    weft sim "${case%.json}.mlir" --case "$case" > said.txt
+  done
+  for case in "$cases"/04*.json; do weft sim "${case%.json}.mlir" --case "$case" > said.txt; done
+}
+
+# A producer, a filter and a consumer on as many processes, with many tokens.
+many_tokens() {
+  awk 'BEGIN {
+    n = 20000; seed = 1
+    printf "{\"runs\": [{\"buffers\": {\"A\": {\"type\": \"i32\", \"init\": ["
+    for (i = 0; i < n; i++) { seed = (seed * 1103515245 + 12345) % 2147483648; a[i] = i ? seed % 2001 - 1000 : 3; printf "%s%d", i ? ", " : "", a[i] }
+    m = 0
+    for (i = 1; i < n; i++) if (a[i] > 0) b[m++] = a[i] + a[0]
+    b[m++] = 0
+    printf "]}, \"B\": {\"type\": \"i32\", \"init\": ["
+    for (i = 0; i < m; i++) printf "%s-1", i ? ", " : ""
+    printf "]}}, \"streams\": {\"p\": {\"type\": \"i32\"}, \"q\": {\"type\": \"i32\"}}, \"launches\": [{\"threads\": ["
+    printf "{\"entry\": \"consumer\", \"args\": [\"@B\", \"~q\"]}, {\"entry\": \"filter\", \"args\": [%d, \"~p\", \"~q\"]}, ", n
+    printf "{\"entry\": \"producer\", \"args\": [%d, \"@A\", \"~p\"]}], \"expect\": {\"B\": [", n
+    for (i = 0; i < m; i++) printf "%s%d", i ? ", " : "", b[i]
+    print "]}, \"waiting\": {\"p\": [], \"q\": []}}]}]}"
+  }' > many.json
+}
+
+part_chips() {
+  launch="mpirun --oversubscribe --bind-to none"
+  [ "$(id -u)" != 0 ] || launch="$launch --allow-run-as-root"
+  many_tokens
+  weft publish "$cases/103-threads.mlir" -o published.mlir
+  sed 's/consumer", "args"/consumer", "chip": 1, "args"/g' "$cases/103-threads.json" > placed.json
+  sed 's/\[6, "~p"/[7, "~p"/' "$cases/103-threads.json" > waits.json
+  sed 's/\[6, "@A"/[8, "@A"/' "$cases/103-threads.json" > faults.json
+  for program in "$cases/103-threads.mlir" published.mlir; do
+    weft codegen "$program" -o threads
+    ninja -C threads --quiet > ninja.txt 2>&1 || { cat ninja.txt >&2; fail ninja; }
+    [ ! -s ninja.txt ] || grep -qv warning ninja.txt
+    for case in "$cases/103-threads.json" placed.json many.json; do
+      threads/run-local "$case" > said.txt 2>&1 || { cat said.txt >&2; fail "run-local $case"; }
+      for n in 1 2 3 4; do
+        timeout 60 $launch -n $n threads/run "$case" > said.txt 2>&1 || { cat said.txt >&2; fail "$n processes: $case"; }
+        grep -q 'as expected' said.txt
+      done
+    done
+    for n in 1 2 3; do
+      ! timeout 60 $launch -n $n threads/run waits.json > said.txt 2>&1
+      grep -q '@consumer.*no token comes any more; it waits for the channel q' said.txt
+      ! timeout 60 $launch -n $n threads/run faults.json > said.txt 2>&1
+      grep -q '@producer.*index out of bounds' said.txt
+    done
+  done
+  ninja -C threads --quiet
+  [ "$(ninja -C threads | tail -1)" = 'ninja: no work to do.' ]
+}
+
+case $part in
+commands) part_commands ;;
+chips) part_chips ;;
+*) fail "no such part" ;;
+esac
