@@ -248,6 +248,8 @@ static bool prepare(weft_chip_code *code) {
   }
   /* Lifting keeps the tensors first and in order; values after them live in buffers only, whatever they are called. */
   for (uint64_t v = 0; v < values; v++) code->tensor_of_value[v] = v < tensors ? (uint32_t)v : WEFT_NONE;
+  for (uint64_t v = 0; v < values; v++) // a state is one tensor, before and after
+    if (code->graph->values[v].updates) code->tensor_of_value[v] = code->tensor_of_value[code->graph->values[v].updates - 1];
   for (uint64_t v = 0; v < values; v++) code->slot_of_value[v] = -1;
   for (uint64_t v = 0; v < values && v < tensors; v++) code->value_of_tensor[v] = (uint32_t)v;
   for (uint64_t l = 0; l < program->link_count; l++)

@@ -187,12 +187,22 @@ static bool plane_start(weft_chip_code *code, const weft_graph_op *op, const wef
   return true;
 }
 
+/** The slice that gives a value which no tensor holds: those who copy it take the block from where it is. */
+static const weft_graph_op *folded_slice(const weft_chip_code *code, uint32_t value) {
+  uint32_t producer = value_at(code, value)->producer;
+  if (producer == WEFT_NONE || code->tensor_of_value[value] != WEFT_NONE) return NULL;
+  const weft_graph_op *op = &code->graph->ops[producer];
+  return op->kind == WEFT_GRAPH_SLICE ? op : NULL;
+}
+
 static bool copy_of(weft_chip_code *code, const weft_graph_op *op, uint32_t i, block_copy *copy) {
   const weft_value *in = value_at(code, op->ins[i]), *result = value_at(code, op->out);
   bool slice = op->kind == WEFT_GRAPH_SLICE;
+  const weft_graph_op *folded = folded_slice(code, op->ins[i]);
   const weft_value *whole = slice ? in : result, *block = slice ? result : in;
-  *copy = (block_copy){.from = slot_of_value(code, op->ins[i])};
+  *copy = (block_copy){.from = slot_of_value(code, folded ? folded->ins[0] : op->ins[i])};
   plane(block, &copy->rows, &copy->cols);
+  if (folded && !plane_start(code, folded, value_at(code, folded->ins[0]), in, folded->starts[0], copy->from_at)) return false;
   return plane_start(code, op, whole, block, op->starts[i], slice ? copy->from_at : copy->to_at);
 }
 
@@ -331,6 +341,42 @@ static void emit_reduce(weft_chip_code *code, section_body *body, uint32_t index
   slot_add(&body->writes, out);
 }
 
+/* ---- moves ------------------------------------------------------------------------------------------------------------------- */
+
+static void op_comment(const weft_chip_code *code, weft_text *text, const weft_graph_op *op) {
+  chain_comment(code, text, (uint32_t)(op - code->graph->ops), NULL, 0);
+}
+
+static void emit_transpose(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
+  int64_t from = slot_of_value(code, op->ins[0]), out = slot_of_value(code, op->out);
+  op_comment(code, &body->text, op);
+  weft_text_printf(&body->text, "  weft_transpose(chip, &(const weft_abi_transpose){.from = %" PRId64 ", .out = %" PRId64 "});\n", from, out);
+  slot_add(&body->reads, from);
+  slot_add(&body->writes, out);
+}
+
+static void emit_gather(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
+  int64_t table = slot_of_value(code, op->ins[0]), ids = slot_of_value(code, op->ins[1]), out = slot_of_value(code, op->out);
+  op_comment(code, &body->text, op);
+  weft_text_printf(&body->text, "  weft_gather(chip, &(const weft_abi_gather){.table = %" PRId64 ", .ids = %" PRId64 ", .out = %" PRId64 ", .low = (int64_t)",
+                   table, ids, out);
+  weft_codegen_scalar(code, &body->text, op->low);
+  weft_text_printf(&body->text, ", .high = %" PRId64 "});\n", op->high);
+  slot_add(&body->reads, table);
+  slot_add(&body->reads, ids);
+  slot_add(&body->writes, out);
+}
+
+static void emit_update(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
+  int64_t state = slot_of_value(code, op->out), x = slot_of_value(code, op->ins[1]), at = slot_of_value(code, op->ins[2]);
+  op_comment(code, &body->text, op);
+  weft_text_printf(&body->text, "  weft_update(chip, &(const weft_abi_update){.state = %" PRId64 ", .x = %" PRId64 ", .at = %" PRId64 ", .axis = %d});\n",
+                   state, x, at, (int)op->axis);
+  slot_add(&body->reads, x);
+  slot_add(&body->reads, at);
+  slot_add(&body->writes, state);
+}
+
 /* ---- sections ---------------------------------------------------------------------------------------------------------------- */
 
 static void flush_section(weft_chip_code *code, section_body *body, uint32_t section) {
@@ -368,7 +414,12 @@ static void emit_op(weft_chip_code *code, section_body *body, uint32_t section, 
       break;
     }
     case WEFT_GRAPH_SLICE:
-    case WEFT_GRAPH_ASSEMBLE: emit_copies(code, body, op); break;
+    case WEFT_GRAPH_ASSEMBLE:
+      if (!folded_slice(code, op->out)) emit_copies(code, body, op);
+      break;
+    case WEFT_GRAPH_TRANSPOSE: emit_transpose(code, body, op); break;
+    case WEFT_GRAPH_GATHER: emit_gather(code, body, op); break;
+    case WEFT_GRAPH_UPDATE: emit_update(code, body, op); break;
     case WEFT_GRAPH_REDUCE: emit_reduce(code, body, index); break;
     default: emit_pointwise(code, body, index);
   }

@@ -31,7 +31,7 @@ static uint32_t append(weft_graph *graph, const char *name, weft_graph_op *op, c
   }
   weft_value value = *shape;
   value.name = name ? name : made;
-  value.role = WEFT_ROLE_ACTIVATION;
+  value.role = shape->updates ? WEFT_ROLE_STATE : WEFT_ROLE_ACTIVATION;
   value.init = (weft_init){.kind = WEFT_INIT_ZERO};
   uint32_t out = weft_graph_add_value(graph, &value);
   if (out == WEFT_NONE) return WEFT_NONE;
@@ -219,6 +219,86 @@ static const weft_graph_op *first_reader(const weft_graph *graph, uint32_t value
       if (graph->ops[i].ins[j] == value) return &graph->ops[i];
   return NULL;
 }
+
+uint32_t weft_graph_transpose(weft_graph *graph, const char *name, uint32_t x) {
+  if (!operands_exist(graph, WEFT_GRAPH_TRANSPOSE, &x, 1)) return WEFT_NONE;
+  weft_value out = like(&graph->values[x], graph->values[x].dtype);
+  out.extents[0] = graph->values[x].extents[1];
+  out.extents[1] = graph->values[x].extents[0];
+  return append(graph, name, &(weft_graph_op){.kind = WEFT_GRAPH_TRANSPOSE, .ins = &x, .in_count = 1}, &out);
+}
+
+uint32_t weft_graph_gather(weft_graph *graph, const char *name, uint32_t table, uint32_t ids) {
+  const uint32_t ins[] = {table, ids};
+  if (!operands_exist(graph, WEFT_GRAPH_GATHER, ins, 2)) return WEFT_NONE;
+  const weft_value *rows = &graph->values[table];
+  weft_value out = like(&graph->values[ids], rows->dtype);
+  if (out.rank && rows->rank == 2) out.extents[out.rank - 1] = rows->extents[1];
+  weft_graph_op op = {.kind = WEFT_GRAPH_GATHER, .ins = ins, .in_count = 2, .high = (int64_t)rows->extents[0] - 1};
+  return append(graph, name, &op, &out);
+}
+
+uint32_t weft_graph_slice(weft_graph *graph, const char *name, uint32_t x, const uint64_t *starts,
+                          const uint64_t *extents) {
+  if (!operands_exist(graph, WEFT_GRAPH_SLICE, &x, 1)) return WEFT_NONE;
+  weft_value out = like(&graph->values[x], graph->values[x].dtype);
+  uint64_t rows[1][WEFT_MAX_RANK] = {0};
+  for (uint32_t d = 0; d < out.rank; d++) {
+    out.extents[d] = extents[d];
+    rows[0][d] = starts[d];
+  }
+  weft_graph_op op = {
+      .kind = WEFT_GRAPH_SLICE, .ins = &x, .in_count = 1, .starts = (const uint64_t(*)[WEFT_MAX_RANK])rows};
+  return append(graph, name, &op, &out);
+}
+
+uint32_t weft_graph_assemble(weft_graph *graph, const char *name, const uint32_t *ins, uint32_t in_count,
+                             const uint64_t (*starts)[WEFT_MAX_RANK], uint32_t rank, const uint64_t *extents) {
+  if (!in_count || rank > WEFT_MAX_RANK || !operands_exist(graph, WEFT_GRAPH_ASSEMBLE, ins, in_count)) {
+    if (!in_count) weft_graph_error(graph, NULL, "assemble '%s' has no operands", name ? name : "");
+    return WEFT_NONE;
+  }
+  weft_value out = {.dtype = graph->values[ins[0]].dtype, .rank = rank, .chip = graph->values[ins[0]].chip};
+  if (rank) memcpy(out.extents, extents, rank * sizeof *extents);
+  weft_graph_op op = {.kind = WEFT_GRAPH_ASSEMBLE, .ins = ins, .in_count = in_count, .starts = starts};
+  return append(graph, name, &op, &out);
+}
+
+/* ---- states -------------------------------------------------------------------------------------------------------
+ */
+
+uint32_t weft_graph_state(weft_graph *graph, const char *name, weft_format dtype, uint32_t rank,
+                          const uint64_t *extents) {
+  uint32_t value = source(graph, name, WEFT_ROLE_STATE, dtype, rank, extents);
+  if (value != WEFT_NONE) graph->values[value].init = (weft_init){.kind = WEFT_INIT_ZERO};
+  return value;
+}
+
+/** Appends an op that gives what the step leaves of a state. */
+static uint32_t append_update(weft_graph *graph, const char *name, weft_graph_op *op, uint32_t state) {
+  weft_value out = like(&graph->values[state], graph->values[state].dtype);
+  out.updates = state + 1;
+  return append(graph, name, op, &out);
+}
+
+uint32_t weft_graph_update(weft_graph *graph, const char *name, uint32_t state, uint32_t x, uint32_t at, uint8_t axis) {
+  const uint32_t ins[] = {state, x, at};
+  if (!operands_exist(graph, WEFT_GRAPH_UPDATE, ins, 3)) return WEFT_NONE;
+  weft_graph_op op = {.kind = WEFT_GRAPH_UPDATE, .ins = ins, .in_count = 3, .axis = axis};
+  return append_update(graph, name, &op, state);
+}
+
+uint32_t weft_graph_set_state(weft_graph *graph, uint32_t state, uint32_t value) {
+  const uint32_t both[] = {state, value};
+  if (!operands_exist(graph, WEFT_GRAPH_POINTWISE, both, 2)) return WEFT_NONE;
+  const weft_body_node node = {.kind = WEFT_BODY_OPERAND};
+  weft_graph_op op = {.kind = WEFT_GRAPH_POINTWISE, .ins = &value, .in_count = 1, .body = {&node, 1}};
+  const char *name = weft_arena_printf(graph->arena, "%s.next", graph->values[state].name);
+  return append_update(graph, name, &op, state);
+}
+
+/* ---- what is stored -----------------------------------------------------------------------------------------------
+ */
 
 void weft_graph_store_as(weft_graph *graph, uint32_t value, weft_format dtype) {
   if (value >= graph->value_count) {

@@ -11,7 +11,7 @@ static weft_status check_value(const weft_graph *graph, uint32_t id, weft_diag *
   if (value->chip >= graph->chips)
     return weft_error(diag, WEFT_INVALID, NULL, "value '%s' is on chip %u of %u", value->name, value->chip,
                       graph->chips);
-  bool source = value->role == WEFT_ROLE_INPUT || value->role == WEFT_ROLE_PARAM;
+  bool source = weft_value_is_given(value);
   if (source && value->producer != WEFT_NONE)
     return weft_error(diag, WEFT_INVALID, NULL, "value '%s' is a source and has a producer", value->name);
   if (!source && value->producer == WEFT_NONE)
@@ -65,6 +65,47 @@ static weft_status check_op(const weft_graph *graph, uint32_t id, weft_diag *dia
   return check_factors(graph, op, diag);
 }
 
+/** By value of a state: who updates it, and the last section that reads it as it was. */
+typedef struct state_use {
+  uint32_t update;  /**< 1 + the op */
+  uint32_t section; /**< 1 + the section */
+} state_use;
+
+static weft_status check_state_reads(const weft_graph *graph, const weft_graph_op *op, state_use *uses,
+                                     weft_diag *diag) {
+  for (uint32_t j = 0; j < op->in_count; j++) {
+    state_use *use = &uses[op->ins[j]];
+    if (use->update)
+      return weft_error(diag, WEFT_INVALID, "read it before, or read what the update leaves",
+                        "%s '%s' reads the state '%s' as it was before '%s' updates it", weft_graph_op_name(op->kind),
+                        op->name, graph->values[op->ins[j]].name, graph->ops[use->update - 1].name);
+    if (op->section + 1 > use->section) use->section = op->section + 1;
+  }
+  return WEFT_OK;
+}
+
+/** What reads a state as the step finds it stands before what updates it, and there is one update at most. */
+static weft_status check_states(const weft_graph *graph, weft_diag *diag) {
+  state_use *uses = calloc(graph->value_count + 1, sizeof *uses);
+  if (!uses) return weft_error_memory(diag);
+  weft_status status = WEFT_OK;
+  for (uint32_t i = 0; i < graph->op_count && status == WEFT_OK; i++) {
+    const weft_graph_op *op = &graph->ops[i];
+    const weft_value *out = &graph->values[op->out];
+    status = check_state_reads(graph, op, uses, diag);
+    if (!out->updates || status != WEFT_OK) continue;
+    state_use *use = &uses[out->updates - 1];
+    const char *name = graph->values[out->updates - 1].name;
+    if (use->update) status = weft_error(diag, WEFT_INVALID, NULL, "the state '%s' is updated twice", name);
+    if (use->section > op->section + 1)
+      status = weft_error(diag, WEFT_INVALID, "update it in the last section that reads it, or later",
+                          "'%s' updates the state '%s', which a later section reads as it was", op->name, name);
+    use->update = i + 1;
+  }
+  free(uses);
+  return status;
+}
+
 static int by_chip_and_name(const void *a, const void *b) {
   const weft_value *const *x = a, *const *y = b;
   if ((*x)->chip != (*y)->chip) return (*x)->chip < (*y)->chip ? -1 : 1;
@@ -76,7 +117,7 @@ static weft_status check_names(const weft_graph *graph, weft_diag *diag) {
   if (!named) return weft_error_memory(diag);
   uint64_t count = 0;
   for (uint64_t i = 0; i < graph->value_count; i++)
-    if (graph->values[i].role != WEFT_ROLE_ACTIVATION) named[count++] = &graph->values[i];
+    if (graph->values[i].role != WEFT_ROLE_ACTIVATION && !graph->values[i].updates) named[count++] = &graph->values[i];
   qsort(named, count, sizeof *named, by_chip_and_name);
   weft_status status = WEFT_OK;
   for (uint64_t i = 1; i < count && status == WEFT_OK; i++)
@@ -104,5 +145,6 @@ weft_status weft_graph_check(const weft_graph *graph, weft_diag *diag) {
     weft_status status = check_op(graph, (uint32_t)i, diag);
     if (status != WEFT_OK) return status;
   }
-  return check_names(graph, diag);
+  weft_status status = check_states(graph, diag);
+  return status == WEFT_OK ? check_names(graph, diag) : status;
 }

@@ -28,10 +28,9 @@ static weft_status check_shard(const weft_value *value, weft_diag *diag) {
 weft_status weft_value_check(const weft_graph *graph, uint32_t id, weft_diag *diag) {
   const weft_value *value = &graph->values[id];
   const char *name = value->name;
-  if (value->role != WEFT_ROLE_INPUT && value->role != WEFT_ROLE_PARAM && value->role != WEFT_ROLE_OUTPUT &&
-      value->role != WEFT_ROLE_ACTIVATION)
-    FAIL(NULL, "value '%s': a graph has no values of role %s", name,
-         value->role < WEFT_ROLE_COUNT ? weft_tensor_role_name(value->role) : "?");
+  if (value->role >= WEFT_ROLE_COUNT) FAIL(NULL, "value '%s' has no role", name);
+  if (value->updates && (value->role != WEFT_ROLE_STATE || value->updates > id))
+    FAIL(NULL, "value '%s' updates what is no state before it", name);
   if (value->dtype >= WEFT_FORMAT_COUNT) FAIL(NULL, "value '%s' has no format", name);
   if (value->rank > WEFT_MAX_RANK)
     FAIL(NULL, "value '%s' has %u dimensions, at most %d are possible", name, value->rank, WEFT_MAX_RANK);
@@ -244,6 +243,67 @@ static weft_status check_reduce(const subject *s) {
   return status != WEFT_OK ? status : check_partial_fold(s, cols);
 }
 
+static weft_status check_transpose(const subject *s) {
+  const weft_value *x = s->a, *out = s->out;
+  if (x->rank != 2 || out->rank != 2 || x->extents[0] != out->extents[1] || x->extents[1] != out->extents[0] ||
+      x->dtype != out->dtype)
+    REFUSE("only matrices are transposed", "'%s' %s %s does not give %s %s", x->name, weft_format_name(x->dtype),
+           SHAPE(x), weft_format_name(out->dtype), SHAPE(out));
+  return WEFT_OK;
+}
+
+static weft_status check_gather(const subject *s) {
+  const weft_graph_op *op = s->op;
+  const weft_value *table = s->a, *ids = s->b, *out = s->out;
+  if (is_float(ids)) REFUSE("ids are integers", "'%s' is %s", ids->name, weft_format_name(ids->dtype));
+  bool fits = table->rank == 2 && out->rank >= 1 && ids->rank == out->rank && ids->extents[ids->rank - 1] == 1 &&
+              table->extents[1] == out->extents[out->rank - 1];
+  for (uint32_t d = 0; fits && d + 1 < out->rank; d++) fits = ids->extents[d] == out->extents[d];
+  if (!fits)
+    REFUSE("the table is a matrix, ids have one column", "rows of '%s' %s at '%s' %s do not give %s", table->name,
+           SHAPE(table), ids->name, SHAPE(ids), SHAPE(out));
+  bool whole = op->low == 0 && op->high >= 0 && (uint64_t)op->high + 1 == table->extents[0];
+  if (!whole && (op->low < 0 || op->low % WEFT_GRAPH_TILE || op->high < op->low ||
+                 (uint64_t)(op->high - op->low) + 1 < table->extents[0] || op->high >= WEFT_EXACT_FLOAT))
+    REFUSE(NULL, "rows from %lld on of ids up to %lld", (long long)op->low, (long long)op->high);
+  if (!table->extents[0] && weft_value_elements(out)) REFUSE(NULL, "'%s' has no rows", table->name);
+  if (is_float(table) != is_float(out)) REFUSE(NULL, "'%s' cannot hold rows of '%s'", out->name, table->name);
+  if (s->out->has_partial ? s->out->partial.pool != WEFT_POOL_SUM : table->dtype != out->dtype)
+    REFUSE(NULL, "'%s' is %s and the result %s", table->name, weft_format_name(table->dtype),
+           weft_format_name(out->dtype));
+  return WEFT_OK;
+}
+
+static weft_status check_update(const subject *s) {
+  const weft_graph_op *op = s->op;
+  const weft_value *state = s->a, *x = s->b, *at = operand(s, 2), *out = s->out;
+  if (out->role != WEFT_ROLE_STATE || out->updates != op->ins[0] + 1)
+    REFUSE(NULL, "'%s' is not what becomes of '%s'", out->name, state->name);
+  if (op->axis > 1 || state->rank != 2) REFUSE("states are matrices", "axis %u of '%s'", op->axis, state->name);
+  if (x->rank != 2 || x->extents[0] != 1 || x->extents[1] != state->extents[!op->axis] || x->dtype != state->dtype)
+    REFUSE("x is a row", "'%s' %s %s is no %s of '%s' %s %s", x->name, weft_format_name(x->dtype), SHAPE(x),
+           op->axis ? "column" : "row", state->name, weft_format_name(state->dtype), SHAPE(state));
+  if (is_float(at) || weft_value_elements(at) != 1)
+    REFUSE("a position is one integer", "'%s' is %s %s", at->name, weft_format_name(at->dtype), SHAPE(at));
+  if (!state->extents[0] || !state->extents[1]) REFUSE(NULL, "'%s' has no elements", state->name);
+  return WEFT_OK;
+}
+
+/** What the step leaves of a state has its form, and is no function of the state but element by element. */
+static weft_status check_state(const subject *s) {
+  const weft_value *out = s->out, *state = &s->graph->values[out->updates - 1];
+  if (state->role != WEFT_ROLE_STATE || state->updates) REFUSE(NULL, "'%s' is no state", state->name);
+  if (!weft_same_extents(out, state) || out->dtype != state->dtype || out->chip != state->chip)
+    REFUSE(NULL, "'%s' %s %s is not of the form of '%s' %s %s", out->name, weft_format_name(out->dtype), SHAPE(out),
+           state->name, weft_format_name(state->dtype), SHAPE(state));
+  if (s->op->kind == WEFT_GRAPH_UPDATE) return WEFT_OK;
+  if (s->op->kind != WEFT_GRAPH_POINTWISE) REFUSE("copy it with a pointwise op", "gives the state '%s'", state->name);
+  for (uint32_t i = 0; i < s->op->in_count; i++)
+    if (s->op->ins[i] == out->updates - 1 && !weft_same_extents(operand(s, i), out))
+      REFUSE("copy it", "reads elements of '%s' that it replaces", state->name);
+  return WEFT_OK;
+}
+
 static weft_status check_all_reduce(const subject *s) {
   const weft_graph_op *op = s->op;
   if (op->pool != WEFT_POOL_SUM && op->pool != WEFT_POOL_MAX && op->pool != WEFT_POOL_MIN)
@@ -317,6 +377,9 @@ static weft_status check_kind(const subject *s) {
   case WEFT_GRAPH_POINTWISE: return check_pointwise(s);
   case WEFT_GRAPH_ALL_REDUCE: return check_all_reduce(s);
   case WEFT_GRAPH_REDUCE: return check_reduce(s);
+  case WEFT_GRAPH_TRANSPOSE: return check_transpose(s);
+  case WEFT_GRAPH_GATHER: return check_gather(s);
+  case WEFT_GRAPH_UPDATE: return check_update(s);
   case WEFT_GRAPH_SLICE: return check_slice(s);
   case WEFT_GRAPH_ASSEMBLE: return check_assemble(s);
   default: return WEFT_INVALID;
@@ -339,8 +402,7 @@ static weft_status check_operands(const subject *s) {
   if (op->out >= s->graph->value_count) REFUSE(NULL, "value %u is none of the graph", op->out);
   for (uint32_t i = 0; i < op->in_count; i++) {
     const weft_value *in = operand(s, i);
-    if (in->producer == WEFT_NONE && (in->role == WEFT_ROLE_OUTPUT || in->role == WEFT_ROLE_ACTIVATION))
-      REFUSE(NULL, "'%s' has no producer yet", in->name);
+    if (in->producer == WEFT_NONE && !weft_value_is_given(in)) REFUSE(NULL, "'%s' has no producer yet", in->name);
     if (in->has_partial && op->kind != WEFT_GRAPH_ALL_REDUCE)
       REFUSE("reduce it first", "reads the partial result '%s'", in->name);
   }
@@ -360,7 +422,11 @@ weft_status weft_op_check(const weft_graph *graph, const weft_graph_op *op, weft
     REFUSE(NULL, "runs on chip %u, its result '%s' is on chip %u", op->chip, s->out->name, s->out->chip);
   if (s->out->role == WEFT_ROLE_INPUT || s->out->role == WEFT_ROLE_PARAM)
     REFUSE(NULL, "'%s' is an input or a parameter and cannot be computed", s->out->name);
-  if (s->out->has_partial && op->kind != WEFT_GRAPH_MATMUL && op->kind != WEFT_GRAPH_REDUCE)
+  if (s->out->has_partial && op->kind != WEFT_GRAPH_MATMUL && op->kind != WEFT_GRAPH_REDUCE &&
+      op->kind != WEFT_GRAPH_GATHER)
     REFUSE(NULL, "cannot give the partial result '%s'", s->out->name);
-  return check_kind(s);
+  if (s->out->role == WEFT_ROLE_STATE && !s->out->updates)
+    REFUSE(NULL, "'%s' is given and cannot be computed", s->out->name);
+  status = s->out->updates ? check_state(s) : WEFT_OK;
+  return status == WEFT_OK ? check_kind(s) : status;
 }

@@ -135,6 +135,10 @@ uint32_t weft_graph_add_op(weft_graph *graph, const weft_graph_op *op) {
   return (uint32_t)graph->op_count++;
 }
 
+uint32_t weft_value_source(const weft_graph *graph, uint32_t value) {
+  return graph->values[value].updates ? graph->values[value].updates - 1 : value;
+}
+
 weft_graph *weft_graph_clone(const weft_graph *graph, weft_diag *diag) {
   weft_graph *copy = weft_graph_new(graph->name, diag);
   if (!copy) {

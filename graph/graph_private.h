@@ -11,6 +11,15 @@
 /** Whole numbers of a larger magnitude have no exact constant in a body, which holds doubles. */
 #define WEFT_EXACT_CONSTANT ((int64_t)1 << 53)
 
+/** Whole numbers below this one are exact in fp32. */
+#define WEFT_EXACT_FLOAT ((int64_t)1 << 24)
+
+/** Whether the value is there before the first op: an input, a parameter, a state as the step finds it. */
+static inline bool weft_value_is_given(const weft_value *value) {
+  return value->role == WEFT_ROLE_INPUT || value->role == WEFT_ROLE_PARAM ||
+         (value->role == WEFT_ROLE_STATE && !value->updates);
+}
+
 /** Marks the graph as failed, so that weft_graph_check refuses it, and adds an error. */
 weft_status weft_graph_error(weft_graph *graph, const char *hint, const char *format, ...) WEFT_PRINTF(3, 4);
 
@@ -61,6 +70,10 @@ bool weft_body_is_clamp(const weft_body *body, int64_t *low, int64_t *high);
 weft_body weft_body_tree(weft_arena *arena, weft_pool pool, const uint32_t *counts, uint32_t node_count);
 /** Whether runs of `counts` leaves are complete subtrees of that tree. */
 bool weft_nodes_are_subtrees(const uint32_t *counts, uint32_t node_count);
+/** The bodies of a gather whose pages have `rows` rows: of the Generics that make an index of an id, and of the one
+ * that picks rows. False without memory. */
+bool weft_gather_bodies(weft_arena *arena, const weft_graph *graph, const weft_graph_op *op, uint64_t rows,
+                        weft_body *index, weft_body *pick);
 /** Whether a pointwise op or the body of a reduce is computed in 64-bit integers. */
 bool weft_op_is_integer(const weft_graph *graph, const weft_graph_op *op);
 

@@ -14,6 +14,11 @@ typedef struct interpretation {
 } interpretation;
 
 static const char *dataset_name(const weft_value *value) { return value->has_shard ? value->shard.of : value->name; }
+
+static bool is_state(const weft_value *value) { return value->role == WEFT_ROLE_STATE; }
+
+/** Whether the value is written when the run ends, and then held until it does. */
+static bool is_kept(const weft_value *value) { return value->role == WEFT_ROLE_OUTPUT || is_state(value); }
 static weft_plane dataset_plane(const weft_value *value) {
   return value->has_shard ? weft_graph_plane(value->full_rank, value->full_extents) : weft_value_plane(value);
 }
@@ -99,7 +104,8 @@ static weft_status read_source(interpretation *run, uint32_t id) {
 
 static bool writes(const weft_value *value) { return !value->has_shard || value->shard.writer; }
 
-static weft_status write_result(interpretation *run, uint32_t id) {
+/** Writes the data of value `from`: what the step leaves of a state is written as the state. */
+static weft_status write_result(interpretation *run, uint32_t id, uint32_t from) {
   const weft_value *value = &run->graph->values[id];
   if (!writes(value)) return WEFT_OK;
   const char *name = dataset_name(value);
@@ -109,7 +115,7 @@ static weft_status write_result(interpretation *run, uint32_t id) {
                                value->has_shard ? value->full_extents : value->extents);
   if (!array) return weft_error_memory(run->diag);
   weft_status status = check_dataset(run, value, array);
-  if (status == WEFT_OK) copy_shard(value, run->data[id], array->data, true);
+  if (status == WEFT_OK) copy_shard(value, run->data[from], array->data, true);
   return status;
 }
 
@@ -123,7 +129,7 @@ static bool same_element(weft_format format, const void *a, uint64_t i, const vo
 }
 
 /** A replica holds what its writer wrote. */
-static weft_status check_replica(interpretation *run, uint32_t id) {
+static weft_status check_replica(interpretation *run, uint32_t id, uint32_t from) {
   const weft_value *value = &run->graph->values[id];
   const weft_array *array = weft_array_set_find(run->out, dataset_name(value));
   if (!array)
@@ -134,7 +140,7 @@ static weft_status check_replica(interpretation *run, uint32_t id) {
   for (uint64_t i = 0; i < block.rows && status == WEFT_OK; i++)
     for (uint64_t j = 0; j < block.cols && status == WEFT_OK; j++) {
       uint64_t at = (value->shard.row0 + i) * whole.cols + value->shard.col0 + j;
-      if (!same_element(value->dtype, array->data, at, run->data[id], i * block.cols + j))
+      if (!same_element(value->dtype, array->data, at, run->data[from], i * block.cols + j))
         status = weft_error(run->diag, WEFT_INVALID, NULL,
                             "chip %u has another '%s' at row %llu, column %llu than its writer", value->chip,
                             dataset_name(value), (unsigned long long)(value->shard.row0 + i),
@@ -147,7 +153,7 @@ static weft_status check_replica(interpretation *run, uint32_t id) {
  */
 
 static void release(interpretation *run, uint32_t value) {
-  if (run->graph->values[value].role == WEFT_ROLE_OUTPUT || --run->reads[value]) return;
+  if (is_kept(&run->graph->values[value]) || --run->reads[value]) return;
   free(run->data[value]);
   run->data[value] = NULL;
 }
@@ -167,17 +173,40 @@ static weft_status run_op(interpretation *run, const weft_graph_op *op) {
   return status;
 }
 
+/** By value: the one whose data a state or output ends the step with; WEFT_NONE for values that are not written. */
+static weft_status find_results(interpretation *run, uint32_t *from) {
+  const weft_graph *graph = run->graph;
+  for (uint32_t v = 0; v < graph->value_count; v++) {
+    const weft_value *value = &graph->values[v];
+    from[v] = value->role == WEFT_ROLE_OUTPUT || (is_state(value) && !value->updates) ? v : WEFT_NONE;
+  }
+  for (uint32_t v = 0; v < graph->value_count; v++)
+    if (graph->values[v].updates) from[graph->values[v].updates - 1] = v;
+  weft_status status = WEFT_OK;
+  for (uint32_t v = 0; v < graph->value_count && status == WEFT_OK; v++)
+    if (from[v] == v && is_state(&graph->values[v]) && !run->data[v]) status = read_source(run, v);
+  return status;
+}
+
+static weft_status write_results(interpretation *run) {
+  const weft_graph *graph = run->graph;
+  uint32_t *from = calloc(graph->value_count + 1, sizeof *from);
+  weft_status status = from ? find_results(run, from) : weft_error_memory(run->diag);
+  for (uint32_t v = 0; v < graph->value_count && status == WEFT_OK; v++)
+    if (from[v] != WEFT_NONE) status = write_result(run, v, from[v]);
+  for (uint32_t v = 0; v < graph->value_count && status == WEFT_OK; v++)
+    if (from[v] != WEFT_NONE && !writes(&graph->values[v])) status = check_replica(run, v, from[v]);
+  free(from);
+  return status;
+}
+
 static weft_status run_graph(interpretation *run) {
   const weft_graph *graph = run->graph;
   weft_status status = WEFT_OK;
   for (uint64_t i = 0; i < graph->op_count; i++)
     for (uint32_t j = 0; j < graph->ops[i].in_count; j++) run->reads[graph->ops[i].ins[j]]++;
   for (uint64_t i = 0; i < graph->op_count && status == WEFT_OK; i++) status = run_op(run, &graph->ops[i]);
-  for (uint32_t v = 0; v < graph->value_count && status == WEFT_OK; v++)
-    if (graph->values[v].role == WEFT_ROLE_OUTPUT) status = write_result(run, v);
-  for (uint32_t v = 0; v < graph->value_count && status == WEFT_OK; v++)
-    if (graph->values[v].role == WEFT_ROLE_OUTPUT && !writes(&graph->values[v])) status = check_replica(run, v);
-  return status;
+  return status == WEFT_OK ? write_results(run) : status;
 }
 
 weft_status weft_graph_interpret(const weft_graph *graph, const weft_array_set *in, weft_array_set *out,
@@ -194,5 +223,45 @@ weft_status weft_graph_interpret(const weft_graph *graph, const weft_array_set *
   for (uint64_t v = 0; run.data && v < graph->value_count; v++) free(run.data[v]);
   free(run.data);
   free(run.reads);
+  return status;
+}
+
+/** Moves the states that a step has left to where the next finds them. */
+static weft_status chain_states(const weft_graph *graph, const weft_array_set *out, weft_array_set *in,
+                                weft_diag *diag) {
+  for (uint64_t v = 0; v < graph->value_count; v++) {
+    const weft_value *value = &graph->values[v];
+    const weft_array *left = is_state(value) && !value->updates ? weft_array_set_find(out, dataset_name(value)) : NULL;
+    if (!left) continue;
+    weft_array *found = weft_array_set_add(in, left->name, left->dtype, left->rank, left->extents);
+    if (!found) return weft_error_memory(diag);
+    memcpy(found->data, left->data, weft_array_elements(left) * weft_format_bytes(left->dtype));
+  }
+  return WEFT_OK;
+}
+
+/** A copy of the set that the steps may change. */
+static weft_status copy_set(const weft_array_set *from, weft_array_set *to, weft_diag *diag) {
+  for (uint64_t i = 0; i < from->count; i++) {
+    const weft_array *item = &from->items[i];
+    weft_array *copy = weft_array_set_add(to, item->name, item->dtype, item->rank, item->extents);
+    if (!copy) return weft_error_memory(diag);
+    memcpy(copy->data, item->data, weft_array_elements(item) * weft_format_bytes(item->dtype));
+  }
+  return WEFT_OK;
+}
+
+weft_status weft_graph_interpret_steps(const weft_graph *graph, uint64_t steps, const weft_array_set *in,
+                                       weft_array_set *out, weft_diag *diag) {
+  if (steps <= 1) return weft_graph_interpret(graph, in, out, diag);
+  weft_array_set found = {0};
+  weft_status status = copy_set(in, &found, diag);
+  for (uint64_t step = 0; step < steps && status == WEFT_OK; step++) {
+    if (step) weft_array_set_free(out);
+    if (step) *out = (weft_array_set){0};
+    status = weft_graph_interpret(graph, &found, out, diag);
+    if (status == WEFT_OK) status = chain_states(graph, out, &found, diag);
+  }
+  weft_array_set_free(&found);
   return status;
 }

@@ -306,6 +306,9 @@ weft_status weft_evaluate_op(const weft_evaluation *e) {
   case WEFT_GRAPH_POINTWISE: return evaluate_pointwise(e);
   case WEFT_GRAPH_ALL_REDUCE: return evaluate_all_reduce(e);
   case WEFT_GRAPH_REDUCE: return weft_evaluate_reduce(e);
+  case WEFT_GRAPH_TRANSPOSE:
+  case WEFT_GRAPH_GATHER:
+  case WEFT_GRAPH_UPDATE: return weft_evaluate_moves(e);
   case WEFT_GRAPH_SLICE:
   case WEFT_GRAPH_ASSEMBLE: return evaluate_blocks(e);
   default: return evaluate_elements(e);

@@ -23,6 +23,8 @@ void weft_broadcast_strides(const weft_evaluation *e, uint32_t i, uint64_t strid
 weft_status weft_evaluate_store(const weft_evaluation *e, uint64_t index, weft_wide value);
 weft_status weft_evaluate_fault(const weft_evaluation *e, uint64_t index, const char *what);
 weft_status weft_evaluate_reduce(const weft_evaluation *e);
+/** Transposes, gathers, updates. */
+weft_status weft_evaluate_moves(const weft_evaluation *e);
 
 /** Computes the op. WEFT_INVALID with op and element where an integer does not fit or a body faults. */
 weft_status weft_evaluate_op(const weft_evaluation *e);

@@ -26,7 +26,6 @@ static weft_status refuse(weft_lift *l, const char *hint, const char *what) {
 
 static weft_status check_tensor(weft_lift *l, const weft_tensor *tensor) {
   const char *what = NULL;
-  if (tensor->role == WEFT_ROLE_STATE) what = "it is a state";
   if (tensor->shape_count > WEFT_MAX_RANK) what = "it has too many dimensions";
   if (!what) return WEFT_OK;
   return weft_error(l->diag, WEFT_INVALID, HINT_ONE_CHIP, "tensor '%s' cannot be lifted: %s", tensor->name, what);
@@ -142,9 +141,13 @@ static weft_status check_kind(weft_lift *l, const weft_stage *stage) {
   switch (stage->kind) {
   case WEFT_STAGE_LOAD:
     if (stage->load.multicast != WEFT_NONE) return weft_lift_refuse(l, stage->id, "it multicasts");
-    return ins == 0 && outs == 1 ? WEFT_OK : weft_lift_refuse(l, stage->id, "a load with an index");
+    return ins == (stage->load.pattern.origin.indirect ? 1u : 0u) && outs == 1
+               ? WEFT_OK
+               : weft_lift_refuse(l, stage->id, "a load of %llu buffers", (unsigned long long)ins);
   case WEFT_STAGE_STORE:
-    return ins == 1 && outs == 0 ? WEFT_OK : weft_lift_refuse(l, stage->id, "a store with an index");
+    return ins == (stage->store.pattern.origin.indirect ? 2u : 1u) && outs == 0
+               ? WEFT_OK
+               : weft_lift_refuse(l, stage->id, "a store of %llu buffers", (unsigned long long)ins);
   case WEFT_STAGE_ALL_REDUCE:
   case WEFT_STAGE_COMPUTE:
     return outs == 1 ? WEFT_OK : weft_lift_refuse(l, stage->id, "it leaves %llu results", (unsigned long long)outs);
@@ -217,8 +220,13 @@ static weft_status find_geometry(weft_lift *l, weft_span stages, const uint32_t 
   for (uint64_t i = stages.begin; i < stages.end; i++) {
     const weft_stage *stage = &program->stages[i];
     if (stage->kind != WEFT_STAGE_STORE) continue;
-    if (!is_compute(l, l->writer[stage->ins[0]]))
-      return weft_lift_refuse(l, stage->id, "it stores what no compute leaves");
+    uint32_t writer = l->writer[stage->ins[0]];
+    if (!is_compute(l, writer)) return weft_lift_refuse(l, stage->id, "it stores what no compute leaves");
+    const weft_stage *compute = &program->stages[writer];
+    bool places = compute->kind == WEFT_STAGE_COMPUTE && compute->compute->kind == WEFT_COMPUTE_GENERIC &&
+                  compute->compute->generic.out.indirect;
+    if (places != (stage->store.pattern.origin.indirect != NULL))
+      return weft_lift_refuse(l, stage->id, "an index is used by the compute or by the store alone");
     l->geometry[i] = WEFT_NEW(l->scratch, weft_geometry);
     if (!l->geometry[i]) return weft_error_memory(l->diag);
     weft_status status = weft_lift_geometry(l, stage->id, l->geometry[i]);
@@ -226,6 +234,7 @@ static weft_status find_geometry(weft_lift *l, weft_span stages, const uint32_t 
   }
   for (uint64_t i = count; i-- > 0;) {
     uint32_t reader = l->reader[program->stages[order[i]].outs[0]];
+    if (weft_lift_is_index(l, order[i])) continue;
     if (reader == WEFT_NONE) return weft_lift_refuse(l, order[i], "nothing reads its result");
     l->geometry[order[i]] = l->geometry[reader];
   }
@@ -241,8 +250,14 @@ static weft_status lift_section(weft_lift *l, const char *name, weft_span stages
   weft_status status = join_ports(l, stages);
   if (status == WEFT_OK) status = order_computes(l, stages, &order, &count);
   if (status == WEFT_OK) status = find_geometry(l, stages, order, count);
-  for (uint64_t i = 0; status == WEFT_OK && i < count; i++) status = weft_lift_compute(l, order[i]);
-  return status == WEFT_OK ? weft_lift_copies(l) : status;
+  for (uint64_t i = 0; status == WEFT_OK && i < count; i++)
+    if (!weft_lift_is_index(l, order[i])) status = weft_lift_compute(l, order[i]);
+  if (status == WEFT_OK) status = weft_lift_copies(l);
+  for (uint64_t t = 0; t < l->program->tensor_count; t++) {
+    if (l->next[t] == WEFT_NONE) continue;
+    l->current[t] = l->next[t];
+  }
+  return status;
 }
 
 static weft_status lift_sections(weft_lift *l) {
@@ -270,8 +285,11 @@ static weft_status lift_program(weft_lift *l) {
   l->value_of_buffer = no_ids(l->scratch, program->buffer_count);
   l->writer = no_ids(l->scratch, program->buffer_count);
   l->reader = no_ids(l->scratch, program->buffer_count);
+  l->current = no_ids(l->scratch, program->tensor_count);
+  l->next = no_ids(l->scratch, program->tensor_count);
   l->geometry = WEFT_NEW_ARRAY(l->scratch, weft_geometry *, program->stage_count);
   if (weft_arena_failed(l->scratch)) return weft_error_memory(l->diag);
+  for (uint64_t t = 0; t < program->tensor_count; t++) l->current[t] = (uint32_t)t;
   weft_status status = lift_sections(l);
   return status == WEFT_OK ? weft_graph_check(l->graph, l->diag) : status;
 }

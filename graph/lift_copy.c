@@ -156,14 +156,16 @@ static bool covers_source(const weft_lift *l, const weft_copy_group *group) {
          group->row_end - group->row0 == source.rows && group->col_end - group->col0 == source.cols;
 }
 
+/** Appends the slice that takes a group's block from its source and gives `op->out`. */
 static weft_status lift_slice(weft_lift *l, const weft_copy_group *group, weft_graph_op *op) {
   uint64_t starts[1][WEFT_MAX_RANK];
-  const uint32_t source = group->source;
-  const weft_elem_shape whole = l->program->tensors[source].elems;
-  if (group->row_offset < 0 || group->col_offset < 0 || group->row_end + (uint64_t)group->row_offset > whole.rows ||
-      group->col_end + (uint64_t)group->col_offset > whole.cols)
-    return weft_lift_refuse(l, group->stage, "it reads outside '%s'", l->program->tensors[source].name);
-  unfold(&l->graph->values[source], (uint64_t)group->row_offset, (uint64_t)group->col_offset, starts[0]);
+  const uint32_t source = l->current[group->source];
+  const weft_elem_shape whole = l->program->tensors[group->source].elems;
+  const int64_t row = (int64_t)group->row0 + group->row_offset, col = (int64_t)group->col0 + group->col_offset;
+  if (row < 0 || col < 0 || (uint64_t)row + group->row_end - group->row0 > whole.rows ||
+      (uint64_t)col + group->col_end - group->col0 > whole.cols)
+    return weft_lift_refuse(l, group->stage, "it reads outside '%s'", l->program->tensors[group->source].name);
+  unfold(&l->graph->values[source], (uint64_t)row, (uint64_t)col, starts[0]);
   op->kind = WEFT_GRAPH_SLICE;
   op->ins = &source;
   op->in_count = 1;
@@ -171,13 +173,33 @@ static weft_status lift_slice(weft_lift *l, const weft_copy_group *group, weft_g
   return weft_graph_add_op(l->graph, op) == WEFT_NONE ? weft_graph_failure(l->graph) : WEFT_OK;
 }
 
+/** The value of a piece: its source, or a block of it, which no tensor holds. `rank` is the whole's. */
+static weft_status piece_value(weft_lift *l, const weft_copy_group *group, const weft_graph_op *whole,
+                               uint32_t *value) {
+  *value = l->current[group->source];
+  if (covers_source(l, group)) return WEFT_OK;
+  const weft_value *source = &l->graph->values[*value];
+  if (source->rank != 2 || l->graph->values[whole->out].rank != 2)
+    return weft_lift_refuse(l, group->stage, "it joins parts of tensors of more than two dimensions");
+  weft_value block = {.name = source->name,
+                      .role = WEFT_ROLE_ACTIVATION,
+                      .dtype = source->dtype,
+                      .rank = 2,
+                      .extents = {group->row_end - group->row0, group->col_end - group->col0},
+                      .init = {.kind = WEFT_INIT_ZERO},
+                      .chip = whole->chip};
+  weft_graph_op slice = *whole;
+  slice.out = *value = weft_graph_add_value(l->graph, &block);
+  return *value == WEFT_NONE ? weft_graph_failure(l->graph) : lift_slice(l, group, &slice);
+}
+
 static weft_status lift_assemble(weft_lift *l, const weft_copy_group *groups, uint32_t count, weft_graph_op *op) {
   uint64_t(*starts)[WEFT_MAX_RANK] = weft_arena_array(l->scratch, count, sizeof *starts);
   uint32_t *ins = WEFT_NEW_ARRAY(l->scratch, uint32_t, count);
   if (!starts || !ins) return weft_error_memory(l->diag);
   for (uint32_t i = 0; i < count; i++) {
-    if (!covers_source(l, &groups[i])) return weft_lift_refuse(l, groups[i].stage, "it joins parts of tensors");
-    ins[i] = groups[i].source;
+    weft_status status = piece_value(l, &groups[i], op, &ins[i]);
+    if (status != WEFT_OK) return status;
     unfold(&l->graph->values[op->out], groups[i].row0, groups[i].col0, starts[i]);
   }
   op->kind = WEFT_GRAPH_ASSEMBLE;
@@ -187,19 +209,24 @@ static weft_status lift_assemble(weft_lift *l, const weft_copy_group *groups, ui
   return weft_graph_add_op(l->graph, op) == WEFT_NONE ? weft_graph_failure(l->graph) : WEFT_OK;
 }
 
+static bool is_rectangle(const weft_copy_group *g) {
+  return g->elements == (g->row_end - g->row0) * (g->col_end - g->col0);
+}
+
 /** The op of one stored tensor from its groups, which stand side by side. */
 static weft_status lift_groups(weft_lift *l, const weft_copy_group *groups, uint32_t count) {
   const weft_tensor *tensor = &l->program->tensors[groups->tensor];
   uint64_t elements = 0;
   for (uint32_t i = 0; i < count; i++) {
-    const weft_copy_group *g = &groups[i];
-    if (g->elements != (g->row_end - g->row0) * (g->col_end - g->col0))
-      return weft_lift_refuse(l, g->stage, "what it takes from '%s' is no rectangle",
-                              l->program->tensors[g->source].name);
-    elements += g->elements;
+    if (!is_rectangle(&groups[i]))
+      return weft_lift_refuse(l, groups[i].stage, "what it takes from '%s' is no rectangle",
+                              l->program->tensors[groups[i].source].name);
+    elements += groups[i].elements;
   }
   if (elements != tensor->elems.rows * tensor->elems.cols)
     return weft_lift_refuse(l, groups->stage, "it leaves parts of '%s' unset", tensor->name);
+  if (tensor->role == WEFT_ROLE_STATE)
+    return weft_lift_refuse(l, groups->stage, "it stores a state from elsewhere than its place");
   if (l->graph->values[groups->tensor].producer != WEFT_NONE)
     return weft_lift_refuse(l, groups->stage, "'%s' is stored twice", tensor->name);
   weft_graph_op op = {.name = l->program->stages[groups->stage].name,
@@ -235,16 +262,49 @@ static void join(weft_copy_group *group, const weft_copy_group *other) {
   group->col_end = weft_max_u64(group->col_end, other->col_end);
 }
 
+/** Whether `other` continues the group downwards or to the right without a step. */
+static bool continues(const weft_copy_group *group, const weft_copy_group *other) {
+  bool below = group->col0 == other->col0 && group->col_end == other->col_end && group->row_end == other->row0;
+  bool beside = group->row0 == other->row0 && group->row_end == other->row_end && group->col_end == other->col0;
+  return below || beside;
+}
+
+/** Joins areas [begin, end) of one source and offset: to one rectangle when they are one, else to those they are made
+ * of. Returns how many are left. */
+static uint64_t join_areas(weft_copy_group *areas, uint64_t count) {
+  weft_copy_group whole = areas[0];
+  for (uint64_t i = 1; i < count; i++) join(&whole, &areas[i]);
+  if (is_rectangle(&whole)) {
+    areas[0] = whole;
+    return 1;
+  }
+  for (bool joined = true; joined;) {
+    uint64_t kept = 0;
+    joined = false;
+    for (uint64_t i = 0; i < count; i++) {
+      uint64_t at = 0;
+      while (at < kept && !continues(&areas[at], &areas[i])) at++;
+      if (at < kept) {
+        join(&areas[at], &areas[i]);
+        joined = true;
+      } else {
+        areas[kept++] = areas[i];
+      }
+    }
+    count = kept;
+  }
+  return count;
+}
+
 weft_status weft_lift_copies(weft_lift *l) {
   if (!l->copy_count) return WEFT_OK;
   qsort(l->copies, l->copy_count, sizeof *l->copies, by_group);
-  uint64_t groups = 1;
-  for (uint64_t i = 1; i < l->copy_count; i++) {
-    if (same_group(&l->copies[groups - 1], &l->copies[i])) {
-      join(&l->copies[groups - 1], &l->copies[i]);
-    } else {
-      l->copies[groups++] = l->copies[i];
-    }
+  uint64_t groups = 0;
+  for (uint64_t begin = 0, end; begin < l->copy_count; begin = end) {
+    for (end = begin + 1; end < l->copy_count && same_group(&l->copies[begin], &l->copies[end]);) end++;
+    uint64_t count = join_areas(&l->copies[begin], end - begin);
+    memmove(&l->copies[groups], &l->copies[begin], count * sizeof *l->copies);
+    groups += count;
   }
   l->copy_count = 0;
   for (uint64_t begin = 0, end; begin < groups; begin = end) {

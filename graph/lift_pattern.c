@@ -67,7 +67,10 @@ weft_status weft_lift_geometry(weft_lift *l, uint32_t store, weft_geometry *g) {
   weft_walk walk;
   weft_status status = only_item(l, store, &item);
   if (status != WEFT_OK) return status;
-  if (!weft_walk_of(&stage->store.pattern, &walk) || walk.k)
+  weft_access_pattern affine = stage->store.pattern;
+  const bool indexed = affine.origin.indirect != NULL;
+  affine.origin.indirect = NULL;
+  if (!weft_walk_of(&affine, &walk) || walk.k)
     return weft_lift_refuse(l, store, "its address depends on more than the sub-block");
   const uint64_t cols_t = tensor->tiles.cols_t;
   *g = (weft_geometry){.store = store,
@@ -79,6 +82,12 @@ weft_status weft_lift_geometry(weft_lift *l, uint32_t store, weft_geometry *g) {
                        .block_h = walk.block_h,
                        .block_w = walk.block_w};
   if (!tensor->tiles.rows_t || !cols_t) return WEFT_OK;
+  if (indexed) { // where it stores is for the compute to say
+    if (walk.base || g->sub_cols != 1 || (walk.block_w > 1 && walk.stride_w != 1) || walk.block_h != 1 ||
+        (g->sub_rows > 1 && walk.sub_h != cols_t))
+      return weft_lift_refuse(l, store, "it does not store a row or a column of '%s' by index", tensor->name);
+    return WEFT_OK;
+  }
   uint64_t rows, cols;
   bool whole = item && item->coord.first == 0 && item->coord.second == 0 && walk.base % cols_t == 0 &&
                !weft_mul_overflow(g->block_h, g->sub_rows, &rows) &&

@@ -1,5 +1,6 @@
-/* Lifting in four files: lift.c walks sections and orders stages, lift_pattern.c says how loads and stores walk their
- * tensors, lift_stage.c makes an op of a compute stage, lift_copy.c gathers the rectangles of shifted copies. */
+/* Lifting in five files: lift.c walks sections and orders stages, lift_pattern.c says how loads and stores walk their
+ * tensors, lift_stage.c makes an op of a compute stage, lift_index.c of one that moves by index or transposes,
+ * lift_copy.c gathers the rectangles of shifted copies. */
 #ifndef WEFT_LIFT_PRIVATE_H
 #define WEFT_LIFT_PRIVATE_H
 
@@ -29,6 +30,14 @@ bool weft_walks_like(const weft_geometry *g, const weft_walk *walk);
 /** Whether the map is base 0, `row` along 5 and `col` along 6 (0: the term is absent). */
 bool weft_map_is(const weft_elem_access *map, int64_t base, int64_t row, int64_t col);
 
+/** An operand of the op being lifted. */
+typedef struct weft_lift_source {
+  uint32_t value;
+  const weft_stage *load; /**< NULL: left by a compute */
+  weft_walk walk;
+  const weft_tensor *tensor;
+} weft_lift_source;
+
 typedef struct weft_copy_group weft_copy_group;
 
 typedef struct weft_lift {
@@ -40,7 +49,10 @@ typedef struct weft_lift {
   uint32_t *writer, *reader; /**< by buffer: stages */
   weft_geometry **geometry;  /**< by stage: of the Store it leads to */
   uint32_t section;          /**< of the graph */
-  weft_copy_group *copies;   /**< rectangles of the section's shifted copies */
+  /** By tensor: the value that stands for it now, and the one that a state is after the section at hand (WEFT_NONE: the
+   * same). */
+  uint32_t *current, *next;
+  weft_copy_group *copies; /**< rectangles of the section's shifted copies */
   uint64_t copy_count, copy_capacity;
 } weft_lift;
 
@@ -51,6 +63,19 @@ weft_status weft_lift_refuse(weft_lift *l, uint32_t stage, const char *format, .
 weft_status weft_lift_geometry(weft_lift *l, uint32_t store, weft_geometry *g);
 /** The Load that fills a buffer; NULL when a compute does. */
 const weft_stage *weft_lift_load(const weft_lift *l, uint32_t buffer);
+/** What fills a buffer: a Load that walks a tensor affinely, or a compute that is lifted already. */
+weft_status weft_lift_find(weft_lift *l, uint32_t stage, uint32_t buffer, weft_lift_source *s);
+/** Appends the op with the stage's name and result; what is wrong with it names the stage already. */
+weft_status weft_lift_append(weft_lift *l, uint32_t stage, weft_graph_op *op);
+/** The value that a state is once its Store has run; WEFT_NONE after an error. */
+uint32_t weft_lift_next_state(weft_lift *l, uint32_t tensor);
+/** Whether a Generic reads or writes at places that data decide; gathers and updates of docs/lowering.md. */
+bool weft_lift_is_indexed(const weft_lift *l, uint32_t stage);
+weft_status weft_lift_indexed(weft_lift *l, uint32_t stage);
+/** Whether the compute only brings an index to the front for a Load or a Store: part of what reads it. */
+bool weft_lift_is_index(const weft_lift *l, uint32_t stage);
+bool weft_lift_is_transpose(const weft_lift *l, uint32_t stage);
+weft_status weft_lift_transpose(weft_lift *l, uint32_t stage);
 /** Makes the op of a compute stage whose inputs are all lifted. */
 weft_status weft_lift_compute(weft_lift *l, uint32_t stage);
 

@@ -3,14 +3,6 @@
 
 #include <string.h>
 
-/** An operand of the op being lifted. */
-typedef struct source {
-  uint32_t value;
-  const weft_stage *load; /**< NULL: left by a compute */
-  weft_walk walk;
-  const weft_tensor *tensor;
-} source;
-
 static weft_status check_page(weft_lift *l, uint32_t stage, uint32_t buffer, uint64_t tiles) {
   const weft_buffer *b = &l->program->buffers[buffer];
   if (b->page_tiles == tiles) return WEFT_OK;
@@ -18,19 +10,18 @@ static weft_status check_page(weft_lift *l, uint32_t stage, uint32_t buffer, uin
                           (unsigned long long)b->page_tiles, (unsigned long long)tiles);
 }
 
-static weft_status find_source(weft_lift *l, uint32_t stage, uint32_t buffer, source *s) {
+weft_status weft_lift_find(weft_lift *l, uint32_t stage, uint32_t buffer, weft_lift_source *s) {
   const weft_program *program = l->program;
-  *s = (source){.load = weft_lift_load(l, buffer), .value = l->value_of_buffer[buffer]};
+  *s = (weft_lift_source){.load = weft_lift_load(l, buffer), .value = l->value_of_buffer[buffer]};
   if (!s->load) {
     if (s->value == WEFT_NONE)
       return weft_lift_refuse(l, stage, "buffer '%s' has no producer", program->buffers[buffer].name);
     return WEFT_OK;
   }
   s->tensor = &program->tensors[s->load->load.tensor];
-  s->value = s->load->load.tensor;
+  s->value = l->current[s->load->load.tensor];
   const weft_value *value = &l->graph->values[s->value];
-  bool given = value->role == WEFT_ROLE_INPUT || value->role == WEFT_ROLE_PARAM;
-  if (!given && value->producer == WEFT_NONE)
+  if (!weft_value_is_given(value) && value->producer == WEFT_NONE)
     return weft_lift_refuse(l, s->load->id, "'%s' is not stored by an earlier section", s->tensor->name);
   if (!weft_walk_of(&s->load->load.pattern, &s->walk))
     return weft_lift_refuse(l, s->load->id, "its address depends on more than sub-block and K block");
@@ -52,9 +43,9 @@ static weft_status result_value(weft_lift *l, uint32_t stage, uint32_t *value) {
   if (status != WEFT_OK) return status;
   if (l->reader[buffer] == g->store) {
     if (b->dtype != tensor->dtype) return weft_lift_refuse(l, g->store, "it converts while it stores");
-    if (l->graph->values[g->tensor].producer != WEFT_NONE)
+    if (l->graph->values[g->tensor].producer != WEFT_NONE || l->next[g->tensor] != WEFT_NONE)
       return weft_lift_refuse(l, g->store, "'%s' is stored twice", tensor->name);
-    *value = g->tensor;
+    *value = tensor->role == WEFT_ROLE_STATE ? weft_lift_next_state(l, g->tensor) : g->tensor;
   } else {
     if (b->kind == WEFT_BUFFER_ACCUMULATOR && b->dtype != WEFT_FP32 && b->dtype != WEFT_INT32 && b->dtype != WEFT_INT64)
       return weft_lift_refuse(l, stage, "accumulator '%s' is %s", b->name, weft_format_name(b->dtype));
@@ -73,8 +64,7 @@ static weft_status result_value(weft_lift *l, uint32_t stage, uint32_t *value) {
   return WEFT_OK;
 }
 
-/** Appends the op; what is wrong with it names the stage already. */
-static weft_status append(weft_lift *l, uint32_t stage, weft_graph_op *op) {
+weft_status weft_lift_append(weft_lift *l, uint32_t stage, weft_graph_op *op) {
   op->name = l->program->stages[stage].name;
   op->section = l->section;
   op->chip = weft_lift_chip(l, stage);
@@ -84,7 +74,7 @@ static weft_status append(weft_lift *l, uint32_t stage, weft_graph_op *op) {
 }
 
 /** The operand has the result's extents and is walked with it. */
-static weft_status check_identity(weft_lift *l, uint32_t stage, const source *s) {
+static weft_status check_identity(weft_lift *l, uint32_t stage, const weft_lift_source *s) {
   const weft_geometry *g = l->geometry[stage];
   if (!s->load) return WEFT_OK;
   if (s->tensor->elems.rows == g->plane.rows && s->tensor->elems.cols == g->plane.cols && weft_walks_like(g, &s->walk))
@@ -108,11 +98,11 @@ static weft_status lift_matmul(weft_lift *l, uint32_t id) {
   const weft_stage *stage = &l->program->stages[id];
   const weft_matmul_tiles *m = &stage->compute->matmul;
   const weft_geometry *g = l->geometry[id];
-  source a, b;
+  weft_lift_source a, b;
   if (stage->in_count != 2)
     return weft_lift_refuse(l, id, "a product of %llu operands", (unsigned long long)stage->in_count);
-  weft_status status = find_source(l, id, stage->ins[0], &a);
-  if (status == WEFT_OK) status = find_source(l, id, stage->ins[1], &b);
+  weft_status status = weft_lift_find(l, id, stage->ins[0], &a);
+  if (status == WEFT_OK) status = weft_lift_find(l, id, stage->ins[1], &b);
   if (status != WEFT_OK) return status;
   if (!a.load || !b.load) return weft_lift_refuse(l, id, "an operand is no tensor");
   if (m->interm != WEFT_NONE) return weft_lift_refuse(l, id, "it spills");
@@ -131,12 +121,12 @@ static weft_status lift_matmul(weft_lift *l, uint32_t id) {
     return weft_lift_refuse(l, id, "buffer '%s' is not as wide as its accumulator",
                             l->program->buffers[stage->outs[0]].name);
   const uint32_t ins[] = {a.value, b.value};
-  return append(l, id,
-                &(weft_graph_op){.kind = WEFT_GRAPH_MATMUL,
-                                 .ins = ins,
-                                 .in_count = 2,
-                                 .acc = m->acc,
-                                 .segments = m->segments ? m->segments : 1});
+  return weft_lift_append(l, id,
+                          &(weft_graph_op){.kind = WEFT_GRAPH_MATMUL,
+                                           .ins = ins,
+                                           .in_count = 2,
+                                           .acc = m->acc,
+                                           .segments = m->segments ? m->segments : 1});
 }
 
 /* ---- epilogues ----------------------------------------------------------------------------------------------------
@@ -144,18 +134,18 @@ static weft_status lift_matmul(weft_lift *l, uint32_t id) {
 
 static weft_status lift_unary(weft_lift *l, uint32_t id, weft_graph_op *op) {
   const weft_stage *stage = &l->program->stages[id];
-  source x;
+  weft_lift_source x;
   if (stage->in_count != 1) return weft_lift_refuse(l, id, "it has %llu operands", (unsigned long long)stage->in_count);
-  weft_status status = find_source(l, id, stage->ins[0], &x);
+  weft_status status = weft_lift_find(l, id, stage->ins[0], &x);
   if (status == WEFT_OK) status = check_identity(l, id, &x);
   if (status != WEFT_OK) return status;
   op->ins = &x.value;
   op->in_count = 1;
-  return append(l, id, op);
+  return weft_lift_append(l, id, op);
 }
 
 /** A bias vector is loaded whole, or the tiles of the sub-block's columns. */
-static bool walks_bias(const weft_geometry *g, const source *bias) {
+static bool walks_bias(const weft_geometry *g, const weft_lift_source *bias) {
   const weft_walk *walk = &bias->walk;
   if (bias->tensor->elems.rows != 1 || bias->tensor->elems.cols != g->plane.cols) return false;
   if (walk->base || walk->block_h != 1 || walk->k || walk->sub_h) return false;
@@ -166,24 +156,24 @@ static bool walks_bias(const weft_geometry *g, const source *bias) {
 
 static weft_status lift_bias(weft_lift *l, uint32_t id) {
   const weft_stage *stage = &l->program->stages[id];
-  source x, bias;
+  weft_lift_source x, bias;
   if (stage->in_count != 2 || stage->ins[1] != stage->compute->bias)
     return weft_lift_refuse(l, id, "its second operand is not its bias");
-  weft_status status = find_source(l, id, stage->ins[0], &x);
-  if (status == WEFT_OK) status = find_source(l, id, stage->ins[1], &bias);
+  weft_status status = weft_lift_find(l, id, stage->ins[0], &x);
+  if (status == WEFT_OK) status = weft_lift_find(l, id, stage->ins[1], &bias);
   if (status == WEFT_OK) status = check_identity(l, id, &x);
   if (status != WEFT_OK) return status;
   if (!bias.load || !walks_bias(l->geometry[id], &bias))
     return weft_lift_refuse(l, id, "its bias is no row of its columns");
   const uint32_t ins[] = {x.value, bias.value};
-  return append(l, id, &(weft_graph_op){.kind = WEFT_GRAPH_BIAS, .ins = ins, .in_count = 2});
+  return weft_lift_append(l, id, &(weft_graph_op){.kind = WEFT_GRAPH_BIAS, .ins = ins, .in_count = 2});
 }
 
 /* ---- Generic ------------------------------------------------------------------------------------------------------
  */
 
 /** Whether an operand is read as one of the four classes of docs/lowering.md. */
-static bool is_broadcast(const weft_geometry *g, const source *s, const weft_elem_access *map) {
+static bool is_broadcast(const weft_geometry *g, const weft_lift_source *s, const weft_elem_access *map) {
   const weft_plane *plane = &g->plane;
   const int64_t width = (int64_t)weft_page_width(g);
   if (!s->load) return weft_map_is(map, 0, width, 1);
@@ -227,7 +217,7 @@ static weft_status check_selections(weft_lift *l, uint32_t id, const weft_body *
 }
 
 /** A copy into an accumulator of the operand's own width that bias, relu or requant begins with: no op of its own. */
-static bool is_copy_head(const weft_lift *l, const weft_stage *stage, const source *x) {
+static bool is_copy_head(const weft_lift *l, const weft_stage *stage, const weft_lift_source *x) {
   const weft_program *program = l->program;
   const weft_generic *generic = &stage->compute->generic;
   const weft_buffer *out = &program->buffers[stage->outs[0]];
@@ -255,18 +245,18 @@ static bool becomes_clamp(const weft_lift *l, const weft_stage *stage, uint32_t 
 }
 
 /** The operands of a Generic; `broadcast` becomes whether each is read as one of the four classes over `space`. */
-static weft_status find_operands(weft_lift *l, uint32_t id, const weft_geometry *space, source **sources,
+static weft_status find_operands(weft_lift *l, uint32_t id, const weft_geometry *space, weft_lift_source **sources,
                                  uint32_t **ins, bool *broadcast) {
   const weft_stage *stage = &l->program->stages[id];
   const weft_generic *generic = &stage->compute->generic;
   if (!stage->in_count || stage->in_count != generic->in_count) return weft_lift_refuse(l, id, "it has no operands");
-  *sources = WEFT_NEW_ARRAY(l->scratch, source, stage->in_count);
+  *sources = WEFT_NEW_ARRAY(l->scratch, weft_lift_source, stage->in_count);
   *ins = WEFT_NEW_ARRAY(l->scratch, uint32_t, stage->in_count);
   if (!*sources || !*ins) return weft_error_memory(l->diag);
   *broadcast = true;
   for (uint64_t i = 0; i < stage->in_count; i++) {
-    source *s = &(*sources)[i];
-    weft_status status = find_source(l, id, stage->ins[i], s);
+    weft_lift_source *s = &(*sources)[i];
+    weft_status status = weft_lift_find(l, id, stage->ins[i], s);
     if (status != WEFT_OK) return status;
     (*ins)[i] = s->value;
     *broadcast = *broadcast && is_broadcast(space, s, &generic->ins[i]);
@@ -289,7 +279,7 @@ static weft_status lift_reduce(weft_lift *l, uint32_t id) {
   weft_geometry space = *g;
   space.plane.cols = iters[1].extent;
   space.plane.cols_t = space.block_w = weft_ceil_div(iters[1].extent, WEFT_GRAPH_TILE);
-  source *sources;
+  weft_lift_source *sources;
   uint32_t *ins;
   bool broadcast;
   weft_status status = find_operands(l, id, &space, &sources, &ins, &broadcast);
@@ -306,7 +296,7 @@ static weft_status lift_reduce(weft_lift *l, uint32_t id) {
                       .segments = iters[1].segments};
   if (weft_reduce_extent(l->graph, &op) != iters[1].extent)
     return weft_lift_refuse(l, id, "it reduces a row of which no operand has all columns");
-  return append(l, id, &op);
+  return weft_lift_append(l, id, &op);
 }
 
 static bool reduces(const weft_generic *generic) {
@@ -320,8 +310,10 @@ static weft_status lift_generic(weft_lift *l, uint32_t id) {
   const weft_generic *generic = &stage->compute->generic;
   const weft_geometry *g = l->geometry[id];
   if (reduces(generic)) return lift_reduce(l, id);
+  if (weft_lift_is_indexed(l, id)) return weft_lift_indexed(l, id);
+  if (weft_lift_is_transpose(l, id)) return weft_lift_transpose(l, id);
   weft_status status = check_iterators(l, id, generic);
-  source *sources;
+  weft_lift_source *sources;
   uint32_t *ins;
   bool broadcast;
   if (status == WEFT_OK) status = find_operands(l, id, g, &sources, &ins, &broadcast);
@@ -339,7 +331,7 @@ static weft_status lift_generic(weft_lift *l, uint32_t id) {
   weft_graph_op op = {
       .kind = WEFT_GRAPH_POINTWISE, .ins = ins, .in_count = (uint32_t)stage->in_count, .body = generic->body};
   if (stage->in_count == 1 && becomes_clamp(l, stage, ins[0], &op)) op.kind = WEFT_GRAPH_CLAMP;
-  return append(l, id, &op);
+  return weft_lift_append(l, id, &op);
 }
 
 /* ---- all-reduce ---------------------------------------------------------------------------------------------------
@@ -368,8 +360,8 @@ static weft_status lift_all_reduce(weft_lift *l, uint32_t id) {
   weft_status status = check_iterators(l, id, &combine->generic);
   uint32_t ins[WEFT_MAX_NODES];
   for (uint32_t i = 0; i < stage->in_count && status == WEFT_OK; i++) {
-    source s;
-    status = find_source(l, id, stage->ins[i], &s);
+    weft_lift_source s;
+    status = weft_lift_find(l, id, stage->ins[i], &s);
     if (status != WEFT_OK) return status;
     if (!s.load || !s.tensor->has_partial) return weft_lift_refuse(l, id, "operand %u is no partial tensor", i);
     if (!weft_map_is(&combine->generic.ins[i], 0, (int64_t)weft_page_width(g), 1))
@@ -379,11 +371,11 @@ static weft_status lift_all_reduce(weft_lift *l, uint32_t id) {
   }
   if (status != WEFT_OK) return status;
   if (!is_tree(l, stage, ins)) return weft_lift_refuse(l, id, "its combine is not the tree over its operands");
-  return append(l, id,
-                &(weft_graph_op){.kind = WEFT_GRAPH_ALL_REDUCE,
-                                 .ins = ins,
-                                 .in_count = (uint32_t)stage->in_count,
-                                 .pool = stage->all_reduce.pool});
+  return weft_lift_append(l, id,
+                          &(weft_graph_op){.kind = WEFT_GRAPH_ALL_REDUCE,
+                                           .ins = ins,
+                                           .in_count = (uint32_t)stage->in_count,
+                                           .pool = stage->all_reduce.pool});
 }
 
 weft_status weft_lift_compute(weft_lift *l, uint32_t stage) {

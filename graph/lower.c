@@ -81,11 +81,43 @@ static bool find_live(weft_lowering *l, analysis *a) {
   if (!a->live || !a->reads) return false;
   for (uint64_t i = graph->op_count; i-- > 0;) {
     const weft_graph_op *op = &graph->ops[i];
-    a->live[i] = graph->values[op->out].role == WEFT_ROLE_OUTPUT || a->reads[op->out] > 0;
+    const weft_value *out = &graph->values[op->out];
+    a->live[i] = out->role == WEFT_ROLE_OUTPUT || out->updates || a->reads[op->out] > 0;
     for (uint32_t j = 0; a->live[i] && j < op->in_count; j++)
       if (reads_operand(graph, op, j)) a->reads[op->ins[j]]++;
   }
   return true;
+}
+
+/** A slice that nothing but assembles read need not be stored: they take its block from where it is. */
+static bool find_folded(weft_lowering *l, const analysis *a) {
+  const weft_graph *graph = l->graph;
+  l->folded = WEFT_NEW_ARRAY(l->scratch, bool, graph->op_count);
+  if (!l->folded) return false;
+  for (uint64_t i = 0; i < graph->op_count; i++) {
+    const weft_graph_op *op = &graph->ops[i];
+    if (op->kind != WEFT_GRAPH_SLICE || !a->live[i]) continue;
+    const weft_value *in = &graph->values[op->ins[0]], *out = &graph->values[op->out];
+    uint64_t row0, col0;
+    l->folded[i] = out->role == WEFT_ROLE_ACTIVATION && in->chip == op->chip && weft_value_elements(out) &&
+                   weft_block_in_plane(in->rank, in->extents, op->starts[0], out->extents, &row0, &col0);
+  }
+  for (uint64_t i = 0; i < graph->op_count; i++) {
+    const weft_graph_op *op = &graph->ops[i];
+    for (uint32_t j = 0; a->live[i] && j < op->in_count; j++) {
+      uint32_t producer = graph->values[op->ins[j]].producer;
+      if (producer == WEFT_NONE || !l->folded[producer]) continue;
+      const weft_graph_op *slice = &graph->ops[producer];
+      if (op->kind != WEFT_GRAPH_ASSEMBLE || op->section != slice->section || op->chip != slice->chip)
+        l->folded[producer] = false;
+    }
+  }
+  return true;
+}
+
+uint32_t weft_lower_operand(const weft_lowering *l, uint32_t value) {
+  uint32_t producer = l->graph->values[value].producer;
+  return producer != WEFT_NONE && l->folded[producer] ? l->graph->ops[producer].ins[0] : value;
 }
 
 /** Whether operand `p` of the op may stay in the accumulator its producer leaves it in. */
@@ -94,8 +126,10 @@ static bool may_chain(const weft_graph *graph, const analysis *a, const weft_gra
   if (x->producer == WEFT_NONE || x->role != WEFT_ROLE_ACTIVATION || x->has_partial || a->reads[op->ins[p]] != 1)
     return false;
   const weft_graph_op *producer = &graph->ops[x->producer];
-  return producer->section == op->section && producer->chip == op->chip && producer->kind != WEFT_GRAPH_SLICE &&
-         producer->kind != WEFT_GRAPH_ASSEMBLE && weft_same_extents(x, out) &&
+  bool moves = producer->kind == WEFT_GRAPH_SLICE || producer->kind == WEFT_GRAPH_ASSEMBLE ||
+               producer->kind == WEFT_GRAPH_TRANSPOSE || producer->kind == WEFT_GRAPH_GATHER ||
+               producer->kind == WEFT_GRAPH_UPDATE;
+  return producer->section == op->section && producer->chip == op->chip && !moves && weft_same_extents(x, out) &&
          (x->dtype == WEFT_FP32 || x->dtype == WEFT_INT32 || x->dtype == WEFT_INT64);
 }
 
@@ -126,12 +160,12 @@ static bool form_units(weft_lowering *l, analysis *a) {
   if (!l->chained || !a->unit || !a->units || !next) return false;
   memset(next, 0xFF, graph->op_count * sizeof *next);
   for (uint32_t i = 0; i < graph->op_count; i++) {
-    if (!a->live[i]) continue;
+    if (!a->live[i] || l->folded[i]) continue;
     l->chained[i] = chained_operand(graph, a, &graph->ops[i]);
     if (l->chained[i]) next[graph->values[graph->ops[i].ins[l->chained[i] - 1]].producer] = i;
   }
   for (uint32_t i = 0; i < graph->op_count; i++) {
-    if (!a->live[i] || l->chained[i]) continue;
+    if (!a->live[i] || l->folded[i] || l->chained[i]) continue;
     weft_unit *unit = &a->units[a->unit_count];
     for (uint32_t op = i; op != WEFT_NONE; op = next[op]) unit->op_count++;
     unit->ops = WEFT_NEW_ARRAY(l->scratch, uint32_t, unit->op_count);
@@ -153,23 +187,58 @@ static uint32_t stored_value(const weft_graph *graph, const weft_unit *unit) {
   return graph->ops[unit->ops[unit->op_count - 1]].out;
 }
 
-/** A unit goes one part after every unit of its own section whose tensor it reads. Units are levelled in the order of
- * their last ops, in which what they read comes first. */
+/** The latest level of a unit that reads each state as the step finds it, and the section it is in. */
+typedef struct state_reads {
+  uint32_t *level, *section; /**< by value; level plus 1, 0 when nobody does */
+} state_reads;
+
+static bool raise_level(weft_unit *unit, uint32_t level) {
+  if (level <= unit->level) return false;
+  unit->level = level;
+  return true;
+}
+
+/** Levels one unit; what it reads comes before it in the order of last ops. */
+static bool level_unit(const weft_lowering *l, const analysis *a, uint32_t index, state_reads *reads) {
+  const weft_graph *graph = l->graph;
+  weft_unit *unit = &a->units[index];
+  bool raised = false;
+  for (uint32_t m = 0; m < unit->op_count; m++) {
+    const weft_graph_op *op = &graph->ops[unit->ops[m]];
+    uint32_t state = graph->values[op->out].updates;
+    for (uint32_t j = 0; j < op->in_count; j++) {
+      uint32_t value = weft_lower_operand(l, op->ins[j]), producer = graph->values[value].producer;
+      if (producer == WEFT_NONE || !a->live[producer] || a->unit[producer] == index) continue;
+      if (graph->ops[producer].section == op->section)
+        raised |= raise_level(unit, a->units[a->unit[producer]].level + 1);
+    }
+    if (state && reads->level[state - 1] && reads->section[state - 1] == op->section)
+      raised |= raise_level(unit, reads->level[state - 1]);
+    for (uint32_t j = 0; j < op->in_count; j++) {
+      uint32_t value = weft_lower_operand(l, op->ins[j]);
+      if (graph->values[value].role != WEFT_ROLE_STATE || graph->values[value].updates || state == value + 1) continue;
+      if (reads->section[value] != op->section) reads->level[value] = 0;
+      reads->section[value] = op->section;
+      if (unit->level + 1 > reads->level[value]) reads->level[value] = unit->level + 1;
+    }
+  }
+  return raised;
+}
+
+/** A unit goes one part after every unit of its own section whose tensor it reads, and one that stores a state after
+ * those that read it as it was. Units are levelled in the order of their last ops, in which what they read comes first;
+ * a reader of a state may end after its update, so that is repeated until nothing moves. */
 static bool level_units(weft_lowering *l, analysis *a) {
   const weft_graph *graph = l->graph;
-  for (uint32_t i = 0; i < graph->op_count; i++) {
-    if (!a->live[i]) continue;
-    weft_unit *unit = &a->units[a->unit[i]];
-    if (unit->ops[unit->op_count - 1] != i) continue;
-    for (uint32_t m = 0; m < unit->op_count; m++) {
-      const weft_graph_op *op = &graph->ops[unit->ops[m]];
-      for (uint32_t j = 0; j < op->in_count; j++) {
-        uint32_t producer = graph->values[op->ins[j]].producer;
-        if (producer == WEFT_NONE || !a->live[producer] || a->unit[producer] == a->unit[i]) continue;
-        if (graph->ops[producer].section != op->section) continue;
-        uint32_t level = a->units[a->unit[producer]].level + 1;
-        if (level > unit->level) unit->level = level;
-      }
+  state_reads reads = {WEFT_NEW_ARRAY(l->scratch, uint32_t, graph->value_count),
+                       WEFT_NEW_ARRAY(l->scratch, uint32_t, graph->value_count)};
+  if (!reads.level || !reads.section) return false;
+  for (bool raised = true; raised;) {
+    raised = false;
+    for (uint32_t i = 0; i < graph->op_count; i++) {
+      if (!a->live[i] || l->folded[i]) continue;
+      const weft_unit *unit = &a->units[a->unit[i]];
+      if (unit->ops[unit->op_count - 1] == i) raised |= level_unit(l, a, a->unit[i], &reads);
     }
   }
   return true;
@@ -182,7 +251,7 @@ static weft_status add_tensor(weft_lowering *l, uint32_t id) {
                        sizeof *program->tensors))
     return weft_error_memory(l->diag);
   weft_plane plane = weft_value_plane(value);
-  bool source = value->role == WEFT_ROLE_INPUT || value->role == WEFT_ROLE_PARAM;
+  bool source = weft_value_is_given(value);
   weft_tensor *tensor = &program->tensors[program->tensor_count];
   *tensor = (weft_tensor){
       .id = (uint32_t)program->tensor_count,
@@ -227,10 +296,12 @@ static weft_status add_tensors(weft_lowering *l, const analysis *a) {
   memset(l->tensor_of, 0xFF, graph->value_count * sizeof *l->tensor_of);
   for (uint32_t i = 0; i < a->unit_count; i++) stored[stored_value(graph, &a->units[i])] = true;
   for (uint32_t v = 0; v < graph->value_count; v++) {
-    if (graph->values[v].producer != WEFT_NONE && !stored[v]) continue;
+    if ((graph->values[v].producer != WEFT_NONE && !stored[v]) || graph->values[v].updates) continue;
     weft_status status = add_tensor(l, v);
     if (status != WEFT_OK) return status;
   }
+  for (uint32_t v = 0; v < graph->value_count; v++) // a state is one tensor, before and after
+    if (graph->values[v].updates) l->tensor_of[v] = l->tensor_of[graph->values[v].updates - 1];
   return WEFT_OK;
 }
 
@@ -310,7 +381,8 @@ static weft_status lower_sections(weft_lowering *l, const analysis *a) {
 static weft_status lower_graph(weft_lowering *l) {
   weft_program *program = l->program;
   analysis a = {0};
-  if (!find_live(l, &a) || !form_units(l, &a) || !level_units(l, &a)) return weft_error_memory(l->diag);
+  if (!find_live(l, &a) || !find_folded(l, &a) || !form_units(l, &a) || !level_units(l, &a))
+    return weft_error_memory(l->diag);
   weft_status status = add_tensors(l, &a);
   if (status == WEFT_OK) status = lower_sections(l, &a);
   if (status != WEFT_OK) return status;

@@ -1,5 +1,5 @@
-/* Lowering in three files: lower.c decides units and sections, lower_emit.c writes their stages, lower_copy.c cuts
- * shifted copies into units. The spelling is that of docs/lowering.md. */
+/* Lowering: lower.c decides units and sections, unit*.c write their stages, lower_copy.c cuts shifted copies into
+ * units. The spelling is that of docs/lowering.md. */
 #ifndef WEFT_LOWER_PRIVATE_H
 #define WEFT_LOWER_PRIVATE_H
 
@@ -20,6 +20,7 @@ typedef struct weft_lowering {
   weft_diag *diag;
   uint64_t tensor_capacity, stage_capacity, buffer_capacity, edge_capacity, section_capacity, item_capacity;
   uint32_t *tensor_of; /**< by value; WEFT_NONE: lives in a buffer */
+  bool *folded;        /**< by op: a slice that assembles take from its source */
   uint8_t *chained;    /**< by op: 1 + the operand that the stage before it leaves in an accumulator; 0: none */
 } weft_lowering;
 
@@ -53,6 +54,8 @@ bool weft_copy_plan(weft_arena *arena, const weft_plane *result, const weft_copy
  */
 weft_body weft_copy_body(weft_arena *arena, const weft_copy_run *run, uint64_t cols);
 
+/** The value that an operand is loaded from: a folded slice's is its source. */
+uint32_t weft_lower_operand(const weft_lowering *l, uint32_t value);
 /** Appends the stages of a unit. The current section's spans are closed by the caller. */
 weft_status weft_lower_unit(weft_lowering *l, const weft_unit *unit);
 /** Out of memory anywhere in the two arenas: the message for it. */

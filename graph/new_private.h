@@ -21,4 +21,35 @@ uint32_t new_softmax(weft_graph *graph, const char *prefix, uint32_t x);
 /** (silu(x @ gate) * (x @ up)) @ down. */
 uint32_t new_gated_mlp(weft_graph *graph, const char *prefix, uint32_t x, uint32_t gate, uint32_t up, uint32_t down);
 
+/** A block of a matrix and where it goes in another. */
+typedef struct new_block {
+  uint32_t value;
+  uint64_t row, col, rows, cols, to_row, to_col;
+} new_block;
+/** The rows x cols matrix that the blocks tile. */
+uint32_t new_assemble(weft_graph *graph, const char *name, const new_block *blocks, uint32_t count, uint64_t rows,
+                      uint64_t cols);
+
+/** How queries, keys and values lie side by side: heads of `size` columns, heads / kv_heads queries to a key. */
+typedef struct new_heads {
+  uint64_t heads, kv_heads, size;
+  uint64_t tokens;  /**< rows of queries */
+  uint64_t context; /**< keys there are: columns of scores */
+} new_heads;
+/** Rotations by position, for rows of the given number of heads stacked: cos twice, and -sin beside sin. */
+typedef struct new_rotation {
+  uint32_t cos, sin;
+} new_rotation;
+new_rotation new_rotation_of(weft_graph *graph, const char *prefix, uint32_t cos, uint32_t sin, uint64_t tokens,
+                             uint64_t size, uint64_t stacked);
+/** Heads first .. first + count of x, rotated and stacked: count * tokens rows. */
+uint32_t new_rotated(weft_graph *graph, const char *prefix, uint32_t x, const new_heads *shape, uint64_t first,
+                     uint64_t count, new_rotation rotation);
+/** The attention of one key and its queries: softmax(queries @ keys / sqrt(size)) @ values, of the first bounds[row]
+ * keys only. queries [rows, size], keys [size, context], values [context, size]. */
+uint32_t new_attention(weft_graph *graph, const char *prefix, uint32_t queries, uint32_t keys, uint32_t values,
+                       uint32_t bounds, uint64_t size);
+/** What the queries of every key give (by key: group rows of tokens), side by side again. */
+uint32_t new_concat_heads(weft_graph *graph, const char *name, const uint32_t *by_key, const new_heads *shape);
+
 #endif

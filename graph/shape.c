@@ -127,6 +127,30 @@ static void reduce_factors(const weft_graph *graph, weft_graph_op *op, uint8_t (
   }
 }
 
+static void transpose_factors(const weft_graph *graph, weft_graph_op *op, uint8_t (*maps)[WEFT_MAX_RANK]) {
+  parallel_factors(op, &graph->values[op->out]);
+  maps[0][0] = 1;
+  maps[0][1] = 0;
+}
+
+/** The rows of the table are walked by a factor that is folded: every id is in one of its parts. */
+static void gather_factors(const weft_graph *graph, weft_graph_op *op, uint8_t (*maps)[WEFT_MAX_RANK]) {
+  const weft_value *out = &graph->values[op->out], *table = &graph->values[op->ins[0]];
+  parallel_factors(op, out);
+  uint8_t row = op->factor_count++;
+  op->factors[row] = (weft_factor){.extent = table->extents[0], .reduce = true, .pool = WEFT_POOL_SUM};
+  maps[0][0] = row;
+  maps[0][1] = (uint8_t)(out->rank - 1);
+  for (uint32_t d = 0; d + 1 < out->rank; d++) maps[1][d] = (uint8_t)d;
+}
+
+static void update_factors(const weft_graph *graph, weft_graph_op *op, uint8_t (*maps)[WEFT_MAX_RANK]) {
+  parallel_factors(op, &graph->values[op->out]);
+  maps[0][0] = 0;
+  maps[0][1] = 1;
+  maps[1][1] = op->axis ? 0 : 1;
+}
+
 /** Dimensions that a slice or an assemble leaves whole walk a factor; those it cuts walk none. */
 static void block_factors(const weft_graph *graph, weft_graph_op *op, uint8_t (*maps)[WEFT_MAX_RANK]) {
   const weft_value *out = &graph->values[op->out];
@@ -148,6 +172,12 @@ bool weft_graph_factors(weft_graph *graph, weft_graph_op *op) {
     matmul_factors(graph, op, maps);
   } else if (op->kind == WEFT_GRAPH_REDUCE) {
     reduce_factors(graph, op, maps);
+  } else if (op->kind == WEFT_GRAPH_TRANSPOSE) {
+    transpose_factors(graph, op, maps);
+  } else if (op->kind == WEFT_GRAPH_GATHER) {
+    gather_factors(graph, op, maps);
+  } else if (op->kind == WEFT_GRAPH_UPDATE) {
+    update_factors(graph, op, maps);
   } else if (op->kind == WEFT_GRAPH_SLICE || op->kind == WEFT_GRAPH_ASSEMBLE) {
     block_factors(graph, op, maps);
   } else {

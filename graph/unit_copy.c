@@ -1,6 +1,17 @@
 /* Units of shifted copies: slices and assembles. */
 #include "unit_private.h"
 
+/** The block that a folded slice takes from its source. */
+static void unfold_piece(const weft_lowering *l, uint32_t operand, weft_copy_piece *piece) {
+  const weft_graph *graph = l->graph;
+  piece->value = weft_lower_operand(l, operand);
+  if (piece->value == operand) return;
+  const weft_graph_op *slice = &graph->ops[graph->values[operand].producer];
+  const weft_value *source = &graph->values[piece->value];
+  weft_block_in_plane(source->rank, source->extents, slice->starts[0], graph->values[operand].extents,
+                      &piece->source_row, &piece->source_col);
+}
+
 /** The pieces of a slice or an assemble as rectangles of planes, without empty ones. */
 static weft_status copy_pieces(unit_plan *p, const weft_graph_op *op, weft_copy_piece *pieces, uint32_t *count) {
   const weft_graph *graph = p->l->graph;
@@ -24,6 +35,7 @@ static weft_status copy_pieces(unit_plan *p, const weft_graph_op *op, weft_copy_
     } else {
       piece.row0 = row0;
       piece.col0 = col0;
+      unfold_piece(p->l, op->ins[i], &piece);
     }
     pieces[(*count)++] = piece;
   }

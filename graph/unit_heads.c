@@ -140,6 +140,9 @@ weft_status unit_plan_head(unit_plan *p, const weft_graph_op *op) {
   case WEFT_GRAPH_CLAMP: return plan_clamp(p, op);
   case WEFT_GRAPH_POINTWISE: return plan_pointwise(p, op);
   case WEFT_GRAPH_REDUCE: return unit_plan_reduce(p, op);
+  case WEFT_GRAPH_TRANSPOSE: return unit_plan_transpose(p, op);
+  case WEFT_GRAPH_GATHER: return unit_plan_gather(p, op);
+  case WEFT_GRAPH_UPDATE: return unit_plan_update(p, op);
   default: break;
   }
   weft_status status = plan_copy_head(p, op);

@@ -1,16 +1,28 @@
-/* Units while they are lowered, in five files: unit.c makes their parts, unit_write.c writes them down, unit_heads.c
- * spells products, pointwise bodies, folds and epilogues, unit_copy.c shifted copies. The spelling is that of
+/* Units while they are lowered: unit.c makes their parts, unit_write.c writes them down, unit_heads.c spells products,
+ * pointwise bodies, folds over chips and epilogues, unit_reduce.c folds of rows, unit_index.c what moves by index,
+ * unit_copy.c shifted copies. The spelling is that of
  * docs/lowering.md. */
 #ifndef WEFT_UNIT_PRIVATE_H
 #define WEFT_UNIT_PRIVATE_H
 
 #include "lower_private.h"
 
+/** The data-dependent term of an address: ids are loaded as `pattern` says; element (row, 0) of the page, row by row,
+ * is brought to the front of a page of its own by `body`, unless there is none and the page is used as it is. */
+typedef struct unit_index {
+  uint32_t value;
+  weft_access_pattern pattern;
+  uint64_t row;
+  const weft_body *body;
+  uint64_t tile_stride, last; /**< of the indexed tensor: tiles a row (column) of tiles, the greatest index */
+} unit_index;
+
 /** A Load that some compute of the unit reads. */
 typedef struct unit_load {
   uint32_t value;
   weft_access_pattern pattern;
   uint64_t num_blocks, depth;
+  const unit_index *index; /**< NULL: the address is affine */
 } unit_load;
 
 /** One input of a compute: a load, or what the compute before it left. */
@@ -37,6 +49,9 @@ typedef struct unit_plan {
   weft_plane plane;       /**< of it */
   uint64_t row_t, rows_t; /**< tile rows it covers */
   bool rows;              /**< a row unit: sub-blocks are tile rows; else single tiles */
+  /** An update: the Store's pattern and where it goes; the unit covers `rows_t` rows of `cols_t` tiles. */
+  const unit_index *store_index;
+  weft_access_pattern store_pattern;
   unit_compute *computes; /**< room for every op and a copy */
   uint32_t compute_count;
 } unit_plan;
@@ -74,6 +89,9 @@ weft_status unit_refuse_broadcast(unit_plan *p, const weft_graph_op *op, uint32_
 weft_status unit_plan_head(unit_plan *p, const weft_graph_op *op);
 weft_status unit_plan_epilogue(unit_plan *p, const weft_graph_op *op, uint32_t chained);
 weft_status unit_plan_reduce(unit_plan *p, const weft_graph_op *op);
+weft_status unit_plan_transpose(unit_plan *p, const weft_graph_op *op);
+weft_status unit_plan_gather(unit_plan *p, const weft_graph_op *op);
+weft_status unit_plan_update(unit_plan *p, const weft_graph_op *op);
 /** Plans and writes a slice or an assemble, which may need several units. */
 weft_status unit_write_copy(unit_plan *p, const weft_graph_op *op);
 

@@ -13,10 +13,34 @@ static bool dimension_range(const weft_partitioner *p, const weft_graph_op *op, 
                         end);
 }
 
+/* What a slice or an assemble moves to the chip's block of the result: nothing of a piece that lies elsewhere. */
+static void moved_block(const weft_partitioner *p, const weft_graph_op *op, const weft_assignment *assignment,
+                        uint32_t operand, uint32_t chip, weft_block *block) {
+  const weft_value *value = &p->graph->values[op->ins[operand]];
+  weft_block result;
+  weft_result_block(p, op, assignment, chip, &result);
+  for (uint32_t d = 0; d < value->rank; d++) {
+    uint64_t start = op->starts[operand][d];
+    if (op->kind == WEFT_GRAPH_SLICE) {
+      block->begin[d] = start + result.begin[d];
+      block->end[d] = start + result.end[d];
+      continue;
+    }
+    uint64_t begin = weft_max_u64(start, result.begin[d]);
+    uint64_t end = weft_min_u64(start + value->extents[d], result.end[d]);
+    block->begin[d] = begin - start;
+    block->end[d] = end > begin ? end - start : begin - start;
+  }
+}
+
 void weft_operand_block(const weft_partitioner *p, const weft_graph_op *op, const weft_assignment *assignment,
                         uint32_t operand, uint32_t chip, weft_block *block) {
   const weft_value *value = &p->graph->values[op->ins[operand]];
   block->rank = value->rank;
+  if (op->kind == WEFT_GRAPH_SLICE || op->kind == WEFT_GRAPH_ASSEMBLE) {
+    moved_block(p, op, assignment, operand, chip, block);
+    return;
+  }
   for (uint32_t d = 0; d < value->rank; d++)
     dimension_range(p, op, assignment, op->in_factors[operand][d], value->extents[d], chip, &block->begin[d],
                     &block->end[d]);

@@ -71,7 +71,10 @@ static uint32_t add_shard(builder *b, const record *r) {
   made.role = source->role;
   made.init = source->init;
   made.name = tensor_name(b, r->value, "", r->chip);
-  if (b->m->p->chips > 1) set_shard(b, &made, r->value, &r->block, true);
+  weft_block whole;
+  weft_block_whole(source, &whole);
+  if (b->m->p->chips > 1 || !weft_block_equal(&whole, &r->block))
+    set_shard(b, &made, r->value, &r->block, source->role != WEFT_ROLE_STATE || r->writer);
   return add_value(b, &made);
 }
 
@@ -164,18 +167,79 @@ static const record *output_record(const builder *b, uint32_t value, uint32_t ch
   return NULL;
 }
 
+/* The chip's block of what the step leaves of a state. */
+static uint32_t add_next_state(builder *b, uint32_t value, const weft_block *block, uint32_t chip) {
+  uint32_t state = b->source->values[value].updates - 1, found = WEFT_NONE;
+  for (uint32_t r = b->m->heads[at_chip(b->m, state, chip)]; r != WEFT_NONE; r = b->m->records[r].next)
+    if (b->m->records[r].kind == RECORD_SHARD && weft_block_equal(&b->m->records[r].block, block)) found = r;
+  weft_value made = block_value(b, value, block, chip);
+  made.name = tensor_name(b, value, "", chip);
+  made.role = WEFT_ROLE_STATE;
+  b->failed |= found == WEFT_NONE;
+  if (!b->failed) made.updates = value_of(b, found) + 1;
+  return add_value(b, &made);
+}
+
 static uint32_t add_own_result(builder *b, const item *work) {
   const weft_partitioner *p = b->m->p;
   const weft_graph_op *source = &b->source->ops[work->op];
   weft_block block;
   weft_result_block(p, source, &p->plan[work->op], work->chip, &block);
+  if (b->source->values[source->out].updates) {
+    uint32_t state = add_next_state(b, source->out, &block, work->chip);
+    b->made[at_chip(b->m, work->op, work->chip)] = state;
+    return state;
+  }
   uint32_t id = add_result(b, source->out, &block, work->chip, "", output_record(b, source->out, work->chip));
   b->made[at_chip(b->m, work->op, work->chip)] = id;
   return id;
 }
 
+/* A slice or an assemble on a chip: the pieces that lie in its block. What moves nothing is the piece itself. */
+static void build_move(builder *b, const item *work) {
+  const weft_graph_op *source = &b->source->ops[work->op];
+  const uint64_t place = at_chip(b->m, work->op, work->chip);
+  const uint32_t *wanted = b->m->wanted[place];
+  uint32_t *ins = WEFT_NEW_ARRAY(b->m->arena, uint32_t, source->in_count), count = 0;
+  uint64_t(*starts)[WEFT_MAX_RANK] = weft_arena_array(b->m->arena, source->in_count, sizeof *starts);
+  weft_block block;
+  weft_result_block(b->m->p, source, &b->m->p->plan[work->op], work->chip, &block);
+  b->failed |= !ins || !starts;
+  bool moves = false;
+  for (uint32_t i = 0; i < source->in_count && !b->failed; i++) {
+    if (wanted[i] == WEFT_NONE) continue;
+    const weft_block *piece = &b->m->records[wanted[i]].block;
+    ins[count] = value_of(b, wanted[i]);
+    for (uint32_t d = 0; d < block.rank; d++) {
+      uint64_t start = source->starts[i][d] + piece->begin[d];
+      starts[count][d] = source->kind == WEFT_GRAPH_ASSEMBLE ? start - block.begin[d] : 0;
+      moves |= piece->end[d] - piece->begin[d] != block.end[d] - block.begin[d];
+    }
+    count++;
+  }
+  const record *output = output_record(b, source->out, work->chip);
+  for (uint32_t i = 0; i < source->in_count && !moves; i++) // a state is copied before it is replaced
+    moves = wanted[i] != WEFT_NONE && is_state(b->m, b->m->records[wanted[i]].value) &&
+            b->m->records[wanted[i]].kind == RECORD_SHARD;
+  if (count == 1 && !moves && !(output && output->output)) {
+    b->made[place] = ins[0];
+    return;
+  }
+  weft_graph_op made = {.kind = WEFT_GRAPH_ASSEMBLE,
+                        .name = op_name(b, source->name, "", work->chip),
+                        .ins = ins,
+                        .in_count = count,
+                        .out = add_own_result(b, work),
+                        .starts = (const uint64_t(*)[WEFT_MAX_RANK])starts};
+  add_op(b, &made, work->chip);
+}
+
 static void build_op(builder *b, const item *work) {
   const weft_graph_op *source = &b->source->ops[work->op];
+  if (source->kind == WEFT_GRAPH_SLICE || source->kind == WEFT_GRAPH_ASSEMBLE) {
+    build_move(b, work);
+    return;
+  }
   const uint32_t *wanted = b->m->wanted[at_chip(b->m, work->op, work->chip)];
   uint32_t *ins = WEFT_NEW_ARRAY(b->m->arena, uint32_t, source->in_count);
   if (!ins) {
@@ -217,6 +281,7 @@ static void build_node(builder *b, const item *work, const node *part, const uin
   *id = add_value(b, &value);
   weft_graph_op made = op_like(source);
   if (made.segments) made.segments = part->count;
+  if (source->kind == WEFT_GRAPH_GATHER) made.low += (int64_t)b->m->records[wanted[0]].block.begin[0];
   made.ins = ins;
   made.out = *id;
   made.name = op_name(b, source->name, ".partial", work->chip);

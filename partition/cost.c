@@ -25,13 +25,15 @@ static double rate(double per_second) { return per_second > 0 ? per_second : 1e9
 static void cost_compute(const weft_partitioner *p, uint32_t op, const weft_assignment *assignment, weft_cost *cost) {
   const weft_graph_op *node = &p->graph->ops[op];
   const weft_value *values = p->graph->values;
+  bool gathers = node->kind == WEFT_GRAPH_GATHER; // reads as many rows as it gives, not the table
   double flops = node->kind == WEFT_GRAPH_MATMUL ? 2 : 1, bytes = 0;
   for (uint8_t f = 0; f < node->factor_count; f++)
-    flops *= (double)largest_part(p, node, assignment, f, node->factors[f].extent);
+    if (!gathers || !node->factors[f].reduce)
+      flops *= (double)largest_part(p, node, assignment, f, node->factors[f].extent);
   for (uint32_t i = 0; i < node->in_count; i++) {
     double operand = largest_block_bytes(p, node, assignment, &values[node->ins[i]], node->in_factors[i]);
     if (values[node->ins[i]].producer == WEFT_NONE) cost->bytes += operand;
-    bytes += operand;
+    if (!gathers || i) bytes += operand;
   }
   double result = largest_block_bytes(p, node, assignment, &values[node->out], node->out_factors);
   cost->bytes += result;

@@ -97,13 +97,14 @@ uint8_t weft_reduce_factor(const weft_graph_op *op) {
 
 /* Whether the order of the fold matters: a sum of floats. */
 static bool folds_floats(const weft_graph *graph, const weft_graph_op *op) {
+  if (op->kind == WEFT_GRAPH_GATHER) return false; // one of the terms is a number, the others are -0
   if (op->kind == WEFT_GRAPH_REDUCE)
     return op->pool == WEFT_POOL_SUM && weft_format_is_float(graph->values[op->out].dtype);
   return weft_format_is_float(graph->values[op->ins[0]].dtype);
 }
 
 weft_format weft_partial_format(const weft_graph *graph, const weft_graph_op *op) {
-  if (op->kind != WEFT_GRAPH_REDUCE) return weft_acc_format(op->acc);
+  if (op->kind == WEFT_GRAPH_MATMUL) return weft_acc_format(op->acc);
   return weft_format_is_float(graph->values[op->out].dtype) ? WEFT_FP32 : WEFT_INT64;
 }
 

@@ -7,6 +7,12 @@
 #define MOST_PIECES ((uint64_t)1 << 22)
 
 static uint32_t request(machine *m, uint32_t value, const weft_block *block, uint32_t chip);
+static uint32_t request_state_copy(machine *m, uint32_t value, const weft_block *block, uint32_t chip);
+
+/* The op whose result lies on the chips as the value does. */
+static uint32_t maker_of(const machine *m, uint32_t value) {
+  return is_state(m, value) ? m->updater[value] : m->p->graph->values[value].producer;
+}
 
 static uint32_t add_record(machine *m, record made) {
   if (m->record_count >= WEFT_NONE ||
@@ -82,13 +88,13 @@ static bool request_piece(machine *m, uint32_t value, uint32_t op, const weft_bl
   if (!weft_result_block(p, &p->graph->ops[op], &p->plan[op], owner, &have)) return false;
   intersect(block, &have);
   found->distance = (owner + p->chips - chip) % p->chips;
-  found->record = request(m, value, &have, owner);
+  found->record = is_state(m, value) ? request_state_copy(m, value, &have, owner) : request(m, value, &have, owner);
   return true;
 }
 
 /* The pieces of a block that other chips hold, nearest chip after `chip` first, so that equal chips read alike. */
 static uint32_t request_pieces(machine *m, uint32_t value, const weft_block *block, uint32_t chip, uint32_t **records) {
-  uint32_t op = m->p->graph->values[value].producer;
+  uint32_t op = maker_of(m, value);
   part_range ranges[WEFT_MAX_RANK];
   uint32_t parts[WEFT_MAX_RANK];
   uint64_t most = 1, count = 0;
@@ -143,6 +149,62 @@ static uint32_t request_shard(machine *m, uint32_t value, const weft_block *bloc
   return add_record(m, made);
 }
 
+static uint32_t find_record(const machine *m, uint32_t value, const weft_block *block, uint32_t chip,
+                            record_kind kind) {
+  for (uint32_t r = m->heads[at_chip(m, value, chip)]; r != WEFT_NONE; r = m->records[r].next)
+    if (m->records[r].kind == kind && weft_block_equal(&m->records[r].block, block)) return r;
+  return WEFT_NONE;
+}
+
+/* ---- states
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* The block of a state that a chip holds: that of what updates it, all of one that nothing updates. */
+static bool state_block(const machine *m, uint32_t value, uint32_t chip, weft_block *have) {
+  uint32_t op = m->updater[value];
+  if (op != WEFT_NONE) return weft_result_block(m->p, &m->p->graph->ops[op], &m->p->plan[op], chip, have);
+  weft_block_whole(&m->p->graph->values[value], have);
+  return true;
+}
+
+/* A chip that holds a block of a state keeps it up to date. */
+static uint32_t hold_state(machine *m, uint32_t value, const weft_block *have, uint32_t chip) {
+  uint32_t op = m->updater[value], found = find_record(m, value, have, chip, RECORD_SHARD);
+  if (op != WEFT_NONE && !m->final[at_chip(m, op, chip)]) {
+    m->final[at_chip(m, op, chip)] = true;
+    m->again = true;
+  }
+  if (found != WEFT_NONE) return found;
+  return add_record(m, (record){.kind = RECORD_SHARD, .value = value, .chip = chip, .block = *have});
+}
+
+/* Other chips read a copy: the state itself may be replaced before it has been sent. */
+static uint32_t request_state_copy(machine *m, uint32_t value, const weft_block *block, uint32_t chip) {
+  uint32_t found = find_record(m, value, block, chip, RECORD_SLICE);
+  if (found != WEFT_NONE || m->failed) return found;
+  weft_block have;
+  state_block(m, value, chip, &have);
+  record made = {.kind = RECORD_SLICE, .value = value, .chip = chip, .block = *block};
+  made.source = hold_state(m, value, &have, chip);
+  return add_record(m, made);
+}
+
+static uint32_t request_state(machine *m, uint32_t value, const weft_block *block, uint32_t chip) {
+  weft_block have;
+  if (state_block(m, value, chip, &have) && weft_block_inside(block, &have))
+    return weft_block_equal(block, &have) ? hold_state(m, value, &have, chip)
+                                          : request_state_copy(m, value, block, chip);
+  for (uint32_t r = m->heads[at_chip(m, value, chip)]; r != WEFT_NONE; r = m->records[r].next)
+    if (weft_block_equal(&m->records[r].block, block)) return r;
+  if (m->failed) return WEFT_NONE;
+  uint32_t *pieces = NULL;
+  record made = {.kind = RECORD_HAVE, .value = value, .chip = chip, .block = *block};
+  made.piece_count = request_pieces(m, value, block, chip, &pieces);
+  made.pieces = pieces;
+  made.kind = made.piece_count == 1 ? RECORD_FOREIGN : RECORD_GATHER;
+  return add_record(m, made);
+}
+
 static uint32_t request_produced(machine *m, uint32_t value, const weft_block *block, uint32_t chip) {
   uint32_t op = m->p->graph->values[value].producer;
   record made = {.kind = RECORD_HAVE, .value = value, .chip = chip, .block = *block};
@@ -164,6 +226,7 @@ static uint32_t request_produced(machine *m, uint32_t value, const weft_block *b
 
 /* The record of a chip's block of a value, made when it is new. */
 static uint32_t request(machine *m, uint32_t value, const weft_block *block, uint32_t chip) {
+  if (is_state(m, value)) return request_state(m, value, block, chip);
   for (uint32_t r = m->heads[at_chip(m, value, chip)]; r != WEFT_NONE; r = m->records[r].next)
     if (weft_block_equal(&m->records[r].block, block)) return r;
   if (m->failed) return WEFT_NONE;
@@ -200,11 +263,17 @@ static uint32_t *new_wanted(machine *m, uint32_t op, uint32_t chip, uint32_t cou
 static void demand_whole(machine *m, uint32_t op, uint32_t chip) {
   const weft_graph_op *source = &m->p->graph->ops[op];
   uint32_t *wanted = new_wanted(m, op, chip, source->in_count);
+  bool any = false;
   for (uint32_t i = 0; wanted && i < source->in_count; i++) {
     weft_block block;
     weft_operand_block(m->p, source, &m->p->plan[op], i, chip, &block);
-    wanted[i] = request(m, source->ins[i], &block, chip);
+    bool elsewhere = source->kind == WEFT_GRAPH_ASSEMBLE && weft_block_volume(&block) == 0;
+    wanted[i] = elsewhere && (any || i + 1 < source->in_count) ? WEFT_NONE : request(m, source->ins[i], &block, chip);
+    any |= wanted[i] != WEFT_NONE;
   }
+  uint32_t updates = m->p->graph->values[source->out].updates;
+  weft_block block;
+  if (updates && weft_result_block(m->p, source, &m->p->plan[op], chip, &block)) request(m, updates - 1, &block, chip);
 }
 
 static void demand_nodes(machine *m, uint32_t op, uint32_t chip) {
@@ -255,8 +324,12 @@ static void demand_op(machine *m, uint32_t op) {
     if (m->partial[at_chip(m, op, chip)] && !m->wanted[at_chip(m, op, chip)]) demand_nodes(m, op, chip);
 }
 
+/* Backwards, so that what reads comes before what makes; states make demands the other way, and then once more. */
 static void demand_ops(machine *m) {
-  for (uint32_t op = (uint32_t)m->p->graph->op_count; op-- > 0;) demand_op(m, op);
+  do {
+    m->again = false;
+    for (uint32_t op = (uint32_t)m->p->graph->op_count; op-- > 0;) demand_op(m, op);
+  } while (m->again && !m->failed);
 }
 
 /* ---- outputs
@@ -331,6 +404,35 @@ static void demand_output(machine *m, uint32_t value, holder *holders, const boo
   }
 }
 
+/* Every block of a state is held somewhere. Of the chips that hold it as their work wants it, or the lowest that may,
+ * the lowest writes it. Returns whether one had to be chosen. */
+static bool demand_state(machine *m, uint32_t value, holder *holders) {
+  uint64_t count = 0;
+  bool chosen = false;
+  for (uint32_t chip = 0; chip < m->p->chips; chip++) {
+    if (!state_block(m, value, chip, &holders[count].block)) continue;
+    holders[count].chip = chip;
+    holders[count].idle = find_record(m, value, &holders[count].block, chip, RECORD_SHARD) == WEFT_NONE;
+    count++;
+  }
+  qsort(holders, count, sizeof *holders, by_block);
+  for (uint64_t i = 0; i < count && !m->failed; i++) {
+    if (i && weft_block_equal(&holders[i].block, &holders[i - 1].block)) continue;
+    uint32_t held = hold_state(m, value, &holders[i].block, holders[i].chip);
+    if (held == WEFT_NONE) return chosen;
+    m->records[held].writer = true;
+    chosen |= holders[i].idle;
+  }
+  return chosen;
+}
+
+static void demand_states(machine *m, holder *holders) {
+  bool chosen = false;
+  for (uint32_t v = 0; v < m->p->graph->value_count && !m->failed; v++)
+    if (is_state(m, v)) chosen |= demand_state(m, v, holders);
+  if (chosen) demand_ops(m);
+}
+
 static void demand_outputs(machine *m, holder *holders, const bool *takes_part) {
   for (uint32_t v = 0; v < m->p->graph->value_count; v++)
     if (m->p->graph->values[v].role == WEFT_ROLE_OUTPUT && m->p->graph->values[v].producer != WEFT_NONE)
@@ -344,13 +446,20 @@ weft_status machine_demand(machine *m) {
   m->final = WEFT_NEW_ARRAY(m->arena, bool, ops *chips);
   m->partial = WEFT_NEW_ARRAY(m->arena, bool, ops *chips);
   m->wanted = WEFT_NEW_ARRAY(m->arena, uint32_t *, ops * chips);
+  m->updater = WEFT_NEW_ARRAY(m->arena, uint32_t, values);
   holder *holders = WEFT_NEW_ARRAY(m->arena, holder, chips);
   bool *takes_part = WEFT_NEW_ARRAY(m->arena, bool, chips);
   if (weft_arena_failed(m->arena)) return weft_error_memory(m->p->diag);
   for (uint64_t i = 0; i < values * chips; i++) m->heads[i] = WEFT_NONE;
+  for (uint64_t v = 0; v < values; v++) m->updater[v] = WEFT_NONE;
+  for (uint32_t o = 0; o < ops; o++) {
+    uint32_t updates = m->p->graph->values[m->p->graph->ops[o].out].updates;
+    if (updates) m->updater[updates - 1] = o;
+  }
   demand_outputs(m, holders, NULL);
   for (uint32_t chip = 0; chip < chips; chip++) takes_part[chip] = busy(m, chip);
   if (!m->failed) demand_outputs(m, holders, takes_part);
+  if (!m->failed) demand_states(m, holders);
   if (!m->failed) return WEFT_OK;
   return m->piece_count > MOST_PIECES ? WEFT_INVALID : weft_error_memory(m->p->diag);
 }

@@ -11,6 +11,7 @@ typedef struct ordering {
   machine *m;
   schedule *s;
   uint32_t *made; /* by source value: the level its maker finishes in */
+  uint32_t *read; /* by source value, a state: the level after the last that reads it as the step finds it */
   uint32_t first; /* the least level of the section at hand */
   uint32_t last;  /* the greatest level used */
   bool any;
@@ -142,6 +143,7 @@ static reading operand_reading(ordering *o, uint32_t op, uint32_t operand, bool 
     const uint32_t *wanted = m->wanted[at_chip(m, op, chip)];
     uint32_t each = !wanted ? 0 : cut ? machine_nodes(m, op, chip, nodes) : 1;
     for (uint32_t n = 0; n < each; n++) {
+      if (wanted[n * source->in_count + operand] == WEFT_NONE) continue;
       if (!weft_arena_grow(m->arena, &records, count, &capacity, sizeof *records)) {
         m->failed = true;
         return (reading){.value = source->ins[operand], .op = op};
@@ -161,6 +163,11 @@ static void level_op(ordering *o, uint32_t op) {
     reading r = operand_reading(o, op, i, cut);
     level = later(level, level_reading(o, &r));
   }
+  uint32_t updates = m->p->graph->values[source->out].updates;
+  if (updates) level = later(level, o->read[updates - 1]);
+  for (uint32_t i = 0; i < source->in_count; i++)
+    if (is_state(m, source->ins[i]) && source->ins[i] + 1 != updates)
+      o->read[source->ins[i]] = later(o->read[source->ins[i]], level + 1);
   for (uint32_t chip = 0; chip < m->p->chips; chip++)
     if (m->wanted[at_chip(m, op, chip)]) add_item(o, (item){cut ? ITEM_NODES : ITEM_OP, level, chip, op, WEFT_NONE});
   o->made[source->out] = level + cut;
@@ -201,8 +208,11 @@ static bool sort_items(machine *m, schedule *s) {
 
 weft_status machine_levels(machine *m, schedule *s) {
   const weft_graph *graph = m->p->graph;
-  ordering o = {.m = m, .s = s, .made = WEFT_NEW_ARRAY(m->arena, uint32_t, graph->value_count)};
-  if (!o.made) return weft_error_memory(m->p->diag);
+  ordering o = {.m = m,
+                .s = s,
+                .made = WEFT_NEW_ARRAY(m->arena, uint32_t, graph->value_count),
+                .read = WEFT_NEW_ARRAY(m->arena, uint32_t, graph->value_count)};
+  if (!o.made || !o.read) return weft_error_memory(m->p->diag);
   for (uint32_t op = 0; op < graph->op_count && !m->failed; op++) {
     bool new_section = op == 0 || graph->ops[op].section != graph->ops[op - 1].section;
     if (new_section) o.first = o.any ? o.last + 1 : 0;

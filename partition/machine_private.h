@@ -13,7 +13,7 @@
 typedef enum record_kind {
   RECORD_SHARD,   /**< a block of an input or parameter, read by the chip itself */
   RECORD_HAVE,    /**< the block that the chip's own op makes */
-  RECORD_SLICE,   /**< part of `source` on the same chip */
+  RECORD_SLICE,   /**< part of `source` on the same chip; all of it for a state that another chip reads */
   RECORD_FOREIGN, /**< exactly one record of another chip */
   RECORD_GATHER,  /**< assembled from records of several chips */
 } record_kind;
@@ -27,8 +27,8 @@ typedef struct record {
   uint32_t source;        /**< SLICE: record */
   const uint32_t *pieces; /**< FOREIGN, GATHER: records of the owners */
   uint32_t piece_count;
-  bool output; /**< it is the chip's block of an output */
-  bool writer;
+  bool output;    /**< it is the chip's block of an output */
+  bool writer;    /**< of an output, or of a state's SHARD */
   uint32_t level; /**< SLICE, GATHER: the section it is made in */
   uint32_t id;    /**< the machine graph's value */
 } record;
@@ -43,9 +43,11 @@ typedef struct machine {
   weft_arena *arena;
   record *records;
   uint64_t record_count, record_capacity;
-  uint32_t *heads; /**< by value, then chip: first record or WEFT_NONE */
-  bool *final;     /**< by op, then chip: the chip makes the op's result */
-  bool *partial;   /**< by op, then chip: the chip computes its nodes of the op */
+  uint32_t *heads;   /**< by value, then chip: first record or WEFT_NONE */
+  uint32_t *updater; /**< by value: the op that updates the state it is, or WEFT_NONE */
+  bool again;        /**< an op that was looked at has something more to do */
+  bool *final;       /**< by op, then chip: the chip makes the op's result */
+  bool *partial;     /**< by op, then chip: the chip computes its nodes of the op */
   /** By op, then chip: the records read, an operand at a time, for each node in turn; NULL where the op does not run.
    */
   uint32_t **wanted;
@@ -54,6 +56,12 @@ typedef struct machine {
 } machine;
 
 static inline uint64_t at_chip(const machine *m, uint64_t index, uint32_t chip) { return index * m->p->chips + chip; }
+
+/** Whether a value is a state as the step finds it: it lies as what updates it lies. */
+static inline bool is_state(const machine *m, uint32_t value) {
+  const weft_value *v = &m->p->graph->values[value];
+  return v->role == WEFT_ROLE_STATE && !v->updates;
+}
 
 /** Finds out what every chip does and needs. */
 weft_status machine_demand(machine *m);

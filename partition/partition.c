@@ -56,6 +56,7 @@ static uint64_t fullest_chip(weft_partitioner *p, const weft_graph *machine, uin
   *chip = 0;
   for (uint64_t v = 0; bytes && v < machine->value_count; v++) {
     const weft_value *value = &machine->values[v];
+    if (value->updates) continue; // the same memory as the state
     uint64_t size = weft_format_bytes(value->dtype);
     for (uint32_t d = 0; d < value->rank; d++)
       if (weft_mul_overflow(size, value->extents[d], &size)) size = UINT64_MAX, d = value->rank;

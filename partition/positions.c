@@ -12,6 +12,7 @@ static bool looks_at(const weft_graph_op *op, uint32_t var, bool operand_bound_o
 }
 
 bool weft_factor_is_fixed(const weft_graph *graph, const weft_graph_op *op, uint8_t factor) {
+  if (op->kind == WEFT_GRAPH_UPDATE && factor == op->axis) return true; // the place is read
   if (op->factors[factor].reduce) return op->factors[factor].pool == WEFT_POOL_ARG_MAX;
   const weft_value *out = &graph->values[op->out];
   for (uint32_t d = 0; d < out->rank; d++) {

@@ -20,7 +20,7 @@ typedef struct chip_build {
 static void add_own_tensor(chip_build *b, const tensor_use *use) {
   weft_tensor *made = &b->made->tensors[b->made->tensor_count];
   *made = b->s->machine->tensors[use->tensor];
-  if (use->stores && !use->loads && use->sent && made->role != WEFT_ROLE_OUTPUT) {
+  if (use->stores && !use->loads && use->sent && made->role != WEFT_ROLE_OUTPUT && made->role != WEFT_ROLE_STATE) {
     made->role = WEFT_ROLE_OUTPUT;
     made->has_shard = true;
     made->shard = (weft_shard){.of = made->name, .rows = made->elems.rows, .cols = made->elems.cols};

@@ -160,6 +160,16 @@ static const uint32_t *mapped(restorer *r, const uint32_t *ids, uint64_t count, 
   return copy;
 }
 
+/** The index of a data-dependent address is the template's buffer. */
+static void restore_index(restorer *r, weft_access_pattern *pattern) {
+  if (!pattern->origin.indirect) return;
+  weft_indirect_tile *term = WEFT_NEW(r->program->arena, weft_indirect_tile);
+  if (!term) return;
+  *term = *pattern->origin.indirect;
+  term->index = r->buffer_map[term->index];
+  pattern->origin.indirect = term;
+}
+
 static void restore_stage(restorer *r, uint64_t t, uint32_t id) {
   weft_program *program = r->program;
   const plan_unit *unit = unit_of(r, t);
@@ -184,6 +194,8 @@ static void restore_stage(restorer *r, uint64_t t, uint32_t id) {
     op->bias = r->buffer_map[op->bias];
     stage.compute = op;
   }
+  if (stage.kind == WEFT_STAGE_LOAD) restore_index(r, &stage.load.pattern);
+  if (stage.kind == WEFT_STAGE_STORE) restore_index(r, &stage.store.pattern);
   stage.id = r->stage_map[id] = (uint32_t)program->stage_count;
   stage.name = restored_name(r, stage.name, r->copies[t]);
   stage.ins = mapped(r, stage.ins, stage.in_count, r->buffer_map);

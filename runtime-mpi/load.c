@@ -31,8 +31,15 @@ static bool needs_input(const weft_run *run) {
   return false;
 }
 
+/* A state that has a fill is read where the input has it. */
+static bool is_offered(const weft_source *source, const weft_abi_tensor *tensor) {
+  if (!tensor->dataset || tensor->role != WEFT_ROLE_STATE || tensor->fill == 0) return false;
+  if (source->arrays) return weft_array_set_find(source->arrays, tensor->dataset) != NULL;
+  return source->file && weft_tensor_file_find(source->file, tensor->dataset) != NULL;
+}
+
 weft_status weft_source_open(weft_source *source, const weft_run *run, weft_diag *diag) {
-  if (source->arrays || !needs_input(run)) return WEFT_OK;
+  if (source->arrays || (!needs_input(run) && !run->options.in)) return WEFT_OK;
   source->name = run->options.in;
   if (!source->name)
     return weft_error(diag, WEFT_USAGE, "give --in FILE.h5; weft tensor make writes random ones",
@@ -108,7 +115,7 @@ weft_status weft_source_check(const weft_source *source, const weft_run *run, we
     if (run->chips[i].class == checked) continue;
     checked = run->chips[i].class;
     for (uint32_t t = 0; t < checked->tensor_count; t++) {
-      if (!weft_tensor_is_read(&checked->tensors[t])) continue;
+      if (!weft_tensor_is_read(&checked->tensors[t]) && !is_offered(source, &checked->tensors[t])) continue;
       weft_status status = check_tensor(source, &checked->tensors[t], diag);
       if (status != WEFT_OK) return status;
     }
@@ -168,7 +175,8 @@ weft_status weft_source_load(const weft_source *source, weft_run *run, weft_diag
     weft_chip *chip = &run->chips[i];
     weft_status status = weft_chip_open(chip, diag);
     for (uint32_t t = 0; status == WEFT_OK && t < chip->class->tensor_count; t++)
-      if (weft_tensor_is_read(chip->slots[t].tensor)) status = load_slot(source, run, i, &chip->slots[t], diag);
+      if (weft_tensor_is_read(chip->slots[t].tensor) || is_offered(source, chip->slots[t].tensor))
+        status = load_slot(source, run, i, &chip->slots[t], diag);
     if (status != WEFT_OK) return status;
   }
   return WEFT_OK;

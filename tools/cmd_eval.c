@@ -27,11 +27,10 @@ static weft_status run_schedule(weft_program *program, const request *r, const w
   return status ? status : weft_evaluate(program, &options, in, out, diag);
 }
 
-/** A Template that can be lifted is interpreted as a graph; anything else runs op by op. Steps and orders are a
- * schedule's. */
+/** A Template that can be lifted is interpreted as a graph; anything else runs op by op. Orders are a schedule's. */
 static weft_status run(weft_program *program, const request *r, const weft_array_set *in, weft_array_set *out,
                        weft_diag *diag) {
-  bool as_schedule = r->schedule || r->steps > 1 || strcmp(r->order, "random") == 0;
+  bool as_schedule = r->schedule || strcmp(r->order, "random") == 0;
   weft_graph *graph = NULL;
   if (!as_schedule && (r->graph || weft_program_phase(program) == WEFT_PHASE_TEMPLATE)) {
     weft_diag *lifting = r->graph ? diag : weft_diag_new();
@@ -39,7 +38,7 @@ static weft_status run(weft_program *program, const request *r, const weft_array
     if (!r->graph) weft_diag_free(lifting);
     if (status && (r->graph || status != WEFT_INVALID)) return status;
     if (!status) {
-      status = weft_graph_interpret(graph, in, out, diag);
+      status = weft_graph_interpret_steps(graph, r->steps, in, out, diag);
       weft_graph_free(graph);
       return status;
     }
@@ -146,8 +145,8 @@ int weft_cmd_eval(int argc, char **argv) {
   int exit_code;
   if (!weft_options_parse(&usage, argc, argv, &arguments, &exit_code)) return exit_code;
   if (!r.in || !r.out) return weft_tool_misuse(&usage, "--in and --out name the files");
-  if (r.graph && (r.schedule || r.steps > 1 || strcmp(r.order, "random") == 0))
-    return weft_tool_misuse(&usage, "a graph has no schedule, order or steps");
+  if (r.graph && (r.schedule || strcmp(r.order, "random") == 0))
+    return weft_tool_misuse(&usage, "a graph has no schedule or order");
   weft_diag *diag = weft_diag_new();
   weft_status status = diag ? evaluate(arguments.items[0], &r, diag) : WEFT_UNAVAILABLE;
   return weft_tool_finish(status, diag, &arguments);

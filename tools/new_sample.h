@@ -8,6 +8,8 @@
 WEFT_SAMPLES(WEFT_DECLARE_SAMPLE)
 #undef WEFT_DECLARE_SAMPLE
 
+int weft_new_decoder(int argc, char **argv);
+
 /** Lowers a graph and writes the program. */
 weft_status weft_new_write(const weft_graph *graph, const char *path, weft_diag *diag);
 

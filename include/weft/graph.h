@@ -26,7 +26,10 @@
   ROW(ALL_REDUCE, "all_reduce", 1, 64)/* folds partial nodes in segment order by the tree of format.h; SUM, MAX, MIN */ \
   ROW(SLICE, "slice", 1, 1)           /* the block at `starts` with the result's extents */                          \
   ROW(ASSEMBLE, "assemble", 1, 65536) /* operand i is the block at piece i's starts; pieces tile the result exactly */ \
-  ROW(REDUCE, "reduce", 1, 16)        /* out[.., 0] = fold with `pool` along the last axis of body(operands) */
+  ROW(REDUCE, "reduce", 1, 16)        /* out[.., 0] = fold with `pool` along the last axis of body(operands) */       \
+  ROW(TRANSPOSE, "transpose", 1, 1)   /* out[c, r] = x[r, c] */                                                       \
+  ROW(GATHER, "gather", 2, 2)         /* out[.., c] = table[ids[.., 0] - low, c]; -0 where no such row; ids 0..high */ \
+  ROW(UPDATE, "update", 3, 3)         /* the state with row (axis 0) or column (axis 1) at[0] replaced by the row x */
 
 #define WEFT_ENUM_GRAPH_OP(id, name, least, most) WEFT_GRAPH_##id,
 typedef enum weft_graph_op_kind { WEFT_GRAPH_OPS(WEFT_ENUM_GRAPH_OP) WEFT_GRAPH_OP_COUNT } weft_graph_op_kind;
@@ -34,13 +37,16 @@ const char *weft_graph_op_name(weft_graph_op_kind kind);
 
 typedef struct weft_value {
   const char *name; /**< unique among INPUT, PARAM, OUTPUT of one chip; the dataset's name unless `shard.of` says another */
-  weft_tensor_role role; /**< INPUT and PARAM have no producer; OUTPUT and ACTIVATION have one */
+  weft_tensor_role role; /**< INPUT and PARAM have no producer; OUTPUT and ACTIVATION have one; STATE: see `updates` */
   weft_format dtype;
   uint32_t rank;
   uint64_t extents[WEFT_MAX_RANK];
   bool has_range;
   weft_range range; /**< declared inclusive range of integer values */
   weft_init init;   /**< EXTERNAL unless a Template gave a fill */
+  /** STATE: 0 is the state as the step finds it, without a producer; else 1 + that value, of which this is what the step leaves. An
+   * UPDATE or a POINTWISE op gives it; ops that read the state as it was stand before. */
+  uint32_t updates;
   uint32_t producer; /**< op, or WEFT_NONE */
   uint16_t chip;     /**< where it is stored */
   bool has_partial;
@@ -77,7 +83,8 @@ typedef struct weft_graph_op {
   uint32_t segments;    /**< MATMUL: of its own K; REDUCE: of a Sum of floats, 0 one ascending chain; see format.h */
   int64_t m;            /**< REQUANT */
   uint32_t s;           /**< REQUANT */
-  int64_t low, high;    /**< CLAMP */
+  int64_t low, high;    /**< CLAMP; GATHER: id of the table's first row, greatest id there is */
+  uint8_t axis;         /**< UPDATE */
   weft_body body;       /**< POINTWISE, REDUCE: operands by position */
   weft_pool pool;       /**< ALL_REDUCE; REDUCE: SUM, MAX, MIN, ARG_MAX */
   const uint64_t (*starts)[WEFT_MAX_RANK]; /**< SLICE: one entry; ASSEMBLE: one a piece */
@@ -126,6 +133,21 @@ uint32_t weft_graph_pointwise(weft_graph *graph, const char *name, const uint32_
  * segments by the canonical rule. ARG_MAX gives the index of the greatest, in an integer `dtype`. */
 uint32_t weft_graph_reduce(weft_graph *graph, const char *name, const uint32_t *ins, uint32_t in_count, const weft_body *body,
                            weft_pool pool, weft_format dtype);
+/** The transpose of a matrix. */
+uint32_t weft_graph_transpose(weft_graph *graph, const char *name, uint32_t x);
+/** Row ids[.., 0] of the table for every element of ids, whose last extent is 1. Ids outside the table are faults. */
+uint32_t weft_graph_gather(weft_graph *graph, const char *name, uint32_t table, uint32_t ids);
+/** The block at `starts` of `extents`. */
+uint32_t weft_graph_slice(weft_graph *graph, const char *name, uint32_t x, const uint64_t *starts, const uint64_t *extents);
+/** A value of `extents` that the operands tile, operand i at starts[i]. */
+uint32_t weft_graph_assemble(weft_graph *graph, const char *name, const uint32_t *ins, uint32_t in_count,
+                             const uint64_t (*starts)[WEFT_MAX_RANK], uint32_t rank, const uint64_t *extents);
+/** A state: read from the dataset when that is given, else zero; what the last step leaves is written there. */
+uint32_t weft_graph_state(weft_graph *graph, const char *name, weft_format dtype, uint32_t rank, const uint64_t *extents);
+/** What the step leaves of a state (a matrix): row or column at[0] replaced by the row x, the rest as it was. */
+uint32_t weft_graph_update(weft_graph *graph, const char *name, uint32_t state, uint32_t x, uint32_t at, uint8_t axis);
+/** The step leaves a copy of `value` in the state. */
+uint32_t weft_graph_set_state(weft_graph *graph, uint32_t state, uint32_t value);
 /** Sets the format a float value is stored in (one rounding). */
 void weft_graph_store_as(weft_graph *graph, uint32_t value, weft_format dtype);
 /** Makes a produced value an output called `name`. */
@@ -146,10 +168,16 @@ weft_status weft_graph_check(const weft_graph *graph, weft_diag *diag);
 
 /* ---- what a graph is turned into ------------------------------------------------------------------------------------------ */
 
+/** The value that a state's updated value stands for; the value itself otherwise. */
+uint32_t weft_value_source(const weft_graph *graph, uint32_t value);
+
 /** Interprets the graph: every dataset its INPUT and PARAM values name is taken from `in` (shards cut from the whole), every
  * OUTPUT is put into `out` (shards assembled into the whole). Arithmetic as in docs/arithmetic.md.
  * Errors: missing or misshapen arrays by name; integer that does not fit, with its place. */
 weft_status weft_graph_interpret(const weft_graph *graph, const weft_array_set *in, weft_array_set *out, weft_diag *diag);
+/** The same `steps` times, each step finding the states that the one before left. */
+weft_status weft_graph_interpret_steps(const weft_graph *graph, uint64_t steps, const weft_array_set *in, weft_array_set *out,
+                                       weft_diag *diag);
 
 /** Lowers a graph (of one chip or a machine graph) to a Template program: one section a section of the graph, over all chips.
  * Roles Input, Param, Activation, Output; stages of chip c have buffers placed at site (0, 0, c) when the graph has more than
@@ -194,23 +222,43 @@ typedef struct weft_mlp_options {
  * Errors: fewer than two widths, a requant count that fits no layers, other formats, ranges of datasets that do not exist. */
 weft_status weft_graph_new_mlp(const weft_mlp_options *options, const char *output_name, weft_graph **graph, weft_diag *diag);
 
-/** Parts of transformers as programs of their own: identifier, name, help. Input x [rows, cols], output y. */
+/** Parts of transformers as programs of their own: identifier, name, help. Input x [rows, cols] (conv: one row), output y. */
 #define WEFT_SAMPLES(ROW)                                                                      \
   ROW(rmsnorm, "rmsnorm", "y = x / sqrt(mean(x^2) + eps) * gain, row by row")                  \
   ROW(layernorm, "layernorm", "y = (x - mean) / sqrt(variance + eps) * gain + shift, row by row") \
   ROW(softmax, "softmax", "y = exp(x - max) / sum, row by row")                                \
-  ROW(gated_mlp, "gated-mlp", "y = (silu(x @ w_gate) * (x @ w_up)) @ w_down")
+  ROW(gated_mlp, "gated-mlp", "y = (silu(x @ w_gate) * (x @ w_up)) @ w_down")                  \
+  ROW(rope, "rope", "y = x with every head rotated by position: tables cos, sin [rows, cols / heads / 2]") \
+  ROW(embedding, "embedding", "y = rows of the table [hidden, cols] by ids [rows, 1]")         \
+  ROW(attention, "attention", "causal attention: x @ wq, wk, wv by heads, rotated, softmax, @ wo") \
+  ROW(route, "route", "each row to the expert of hidden with the largest x @ router: y = x * gain + shift of its expert") \
+  ROW(conv, "conv", "a depthwise convolution of one row a step: the last hidden - 1 rows are a state")
 #define WEFT_ENUM_SAMPLE(id, name, help) WEFT_SAMPLE_##id,
 typedef enum weft_sample_kind { WEFT_SAMPLES(WEFT_ENUM_SAMPLE) WEFT_SAMPLE_COUNT } weft_sample_kind;
 #undef WEFT_ENUM_SAMPLE
 
 typedef struct weft_sample_options {
   uint64_t rows, cols;
-  uint64_t hidden;   /**< gated-mlp */
+  uint64_t hidden;   /**< gated-mlp: width inside; embedding: rows of the table; route: experts; conv: taps */
+  uint64_t heads, kv_heads; /**< rope, attention */
   uint64_t eps_nano; /**< norms: eps in billionths */
   weft_format dtype; /**< of x and matrices: a float format; gains, shifts and y are Fp32 */
   const char *name;  /**< of the program; NULL: the sample's */
 } weft_sample_options;
 weft_status weft_graph_new_sample(weft_sample_kind kind, const weft_sample_options *options, weft_graph **graph, weft_diag *diag);
+
+/** A decoder-only transformer of one token a step (`weft new decoder`): RMS norms, grouped-query attention with rotary positions over
+ * keys and values kept as states, a gated network, the largest logit as the next token. Datasets: tok_embed [vocabulary, width],
+ * layers.N.attn_norm, wq, wk, wv, wo, mlp_norm, w_gate, w_up, w_down, final_norm, lm_head, rope_cos and rope_sin [context,
+ * head_size / 2], and prompt [prompt]. States: pos, token, text (text[0, p] is the token that follows position p), layers.N.G.keys
+ * [head_size, context] and layers.N.G.values. Output: logits of the step. Run for as many steps as there are tokens. */
+typedef struct weft_decoder_options {
+  uint64_t layers, width, heads, kv_heads, hidden, vocabulary, context, prompt;
+  uint64_t head_size; /**< 0: width / heads */
+  uint64_t eps_nano;
+  weft_format dtype; /**< of matrices and what they multiply: a float format */
+  const char *name;
+} weft_decoder_options;
+weft_status weft_graph_new_decoder(const weft_decoder_options *options, weft_graph **graph, weft_diag *diag);
 
 #endif

@@ -29,7 +29,7 @@ typedef struct weft_abi_tensor {
   int rank;
   uint64_t extents[8];
   int64_t place; /**< parameter index, or -1 with the block being the whole and written */
-  int fill;      /**< 0 external; 1 zero; 2 constant `fill_value` (double bits); 3 pattern fill_value = modulus, fill_shift;
+  int fill;      /**< of a State only where the input lacks it. 0 external; 1 zero; 2 constant `fill_value` (double bits); 3 pattern fill_value = modulus, fill_shift;
                       4 values in `values` (int64), 5 float values in `values` (double bits), 6 bf16 random: seed, shift_milli */
   uint64_t fill_value;
   int64_t fill_shift;
@@ -100,6 +100,27 @@ typedef struct weft_abi_reduce {
   const weft_abi_node *nodes;
 } weft_abi_reduce;
 void weft_reduce(weft_chip *chip, const weft_abi_reduce *reduce);
+
+/** out[c, r] = from[r, c]. */
+typedef struct weft_abi_transpose {
+  int64_t from, out;
+} weft_abi_transpose;
+void weft_transpose(weft_chip *chip, const weft_abi_transpose *transpose);
+
+/** Row r of out is row ids[r, 0] - low of the table; -0 where the table, a part of the whole, has no such row. Ids outside 0 to high are
+ * faults. */
+typedef struct weft_abi_gather {
+  int64_t table, ids, out;
+  int64_t low, high;
+} weft_abi_gather;
+void weft_gather(weft_chip *chip, const weft_abi_gather *gather);
+
+/** Row (axis 0) or column (axis 1) number `at`, the only element of that tensor, of the state becomes the row x. */
+typedef struct weft_abi_update {
+  int64_t state, x, at;
+  int axis;
+} weft_abi_update;
+void weft_update(weft_chip *chip, const weft_abi_update *update);
 
 /** Copies the rows x cols block at (from_row, from_col) of `from` to (to_row, to_col) of `to`: slices and assemblies. */
 typedef struct weft_abi_copy {

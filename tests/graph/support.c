@@ -500,6 +500,8 @@ static uint64_t hash_op(const weft_graph *g, const weft_graph_op *op, const uint
   h = hash_number(hash_number(h, (uint64_t)op->m), op->s);
   if (op->kind == WEFT_GRAPH_CLAMP) h = hash_number(hash_number(h, (uint64_t)op->low), (uint64_t)op->high);
   if (op->kind == WEFT_GRAPH_POINTWISE || op->kind == WEFT_GRAPH_REDUCE) h = hash_body(h, &op->body);
+  if (op->kind == WEFT_GRAPH_GATHER) h = hash_number(hash_number(h, (uint64_t)op->low), (uint64_t)op->high);
+  if (op->kind == WEFT_GRAPH_UPDATE) h = hash_number(h, op->axis);
   if (op->kind == WEFT_GRAPH_REDUCE) h = hash_number(hash_number(h, op->pool), op->segments);
   uint64_t *ins = calloc(op->in_count + 1u, sizeof *ins);
   assert_non_null(ins);

@@ -154,7 +154,7 @@ static void what_is_not_recognised_is_named(void **state) {
       {"template-softmax", "stage 'softmax.op4' cannot be lifted: it reduces otherwise than along the columns of a row of tiles"},
       {"template-scalar", "cannot be lifted: a scalar body has no counterpart in a graph"},
       {"template-scalar-all-cells", "cannot be lifted: a scalar body has no counterpart in a graph"},
-      {"template-generic-all", "tensor 'cache' cannot be lifted: it is a state"},
+      {"template-generic-all", "stage 'argmax.store' cannot be lifted: it does not walk whole rows of 'argmax'"},
       {"template-allreduce", "stage 'all_reduce' cannot be lifted: operand 0 is no partial tensor"},
       {"tiled-gemm", "program 'gemm' cannot be lifted: it is past its Template"},
       {"placed-gemm-1site", "it is past its Template"},

@@ -13,18 +13,35 @@
 
 static uint64_t pick(uint64_t *state, uint64_t count) { return weft_random_next(state) % count; }
 
+#define STEPS 3
+
 static weft_graph *random_part(uint64_t *state, weft_diag *diag) {
-  static const uint64_t rows[] = {1, 2, 5, 33, 70}, cols[] = {1, 7, 32, 100, 130, 300, 1030};
+  static const uint64_t rows[] = {1, 2, 5, 33, 70}, cols[] = {1, 7, 32, 100, 130, 300, 1030}, sizes[] = {2, 6, 32, 70};
   static const weft_format formats[] = {WEFT_FP32, WEFT_FP32, WEFT_BF16};
+  weft_sample_kind kind = (weft_sample_kind)pick(state, WEFT_SAMPLE_COUNT);
   weft_sample_options options = {.rows = rows[pick(state, 5)],
                                  .cols = cols[pick(state, 7)],
                                  .hidden = cols[pick(state, 6)],
+                                 .kv_heads = 1 + pick(state, 3),
                                  .eps_nano = 10000,
                                  .dtype = formats[pick(state, 3)]};
+  options.heads = options.kv_heads * (1 + pick(state, 2));
+  if (kind == WEFT_SAMPLE_rope || kind == WEFT_SAMPLE_attention) {
+    options.cols = options.heads * sizes[pick(state, 4)];
+    options.dtype = WEFT_FP32;
+  }
+  if (kind == WEFT_SAMPLE_conv) {
+    options.rows = 1;
+    options.hidden = 2 + pick(state, 4);
+  }
   weft_graph *graph;
-  if (weft_graph_new_sample((weft_sample_kind)pick(state, WEFT_SAMPLE_COUNT), &options, &graph, diag) != WEFT_OK)
-    fail_msg("%s", messages_of(diag));
+  if (weft_graph_new_sample(kind, &options, &graph, diag) != WEFT_OK) fail_msg("%s", messages_of(diag));
   return graph;
+}
+
+static weft_status interpret_steps(const weft_graph *graph, const weft_array_set *in, weft_array_set *out,
+                                   weft_diag *diag) {
+  return weft_graph_interpret_steps(graph, STEPS, in, out, diag);
 }
 
 static weft_status evaluate_machine(const weft_program *whole, const weft_target *target, const weft_array_set *in,
@@ -32,7 +49,7 @@ static weft_status evaluate_machine(const weft_program *whole, const weft_target
   weft_program *planned = weft_program_clone(whole);
   const weft_options options = {0};
   weft_status status = weft_plan(planned, target, &options, diag);
-  if (status == WEFT_OK) status = weft_evaluate(planned, NULL, in, out, diag);
+  if (status == WEFT_OK) status = weft_evaluate(planned, &(weft_evaluate_options){.steps = STEPS}, in, out, diag);
   weft_program_free(planned);
   return status;
 }
@@ -51,7 +68,7 @@ static bool machine_is_right(const weft_graph *machine, const weft_array_set *in
   weft_array_set interpreted = {0}, evaluated = {0};
   weft_program *whole = NULL, **programs = calloc(machine->chips, sizeof *programs);
   weft_status status = weft_target_load("cpu", &target, diag);
-  if (status == WEFT_OK) status = weft_graph_interpret(machine, in, &interpreted, diag);
+  if (status == WEFT_OK) status = interpret_steps(machine, in, &interpreted, diag);
   if (status == WEFT_OK) status = weft_graph_lower(machine, &whole, diag);
   if (status == WEFT_OK) status = evaluate_machine(whole, &target, in, &evaluated, diag);
   if (status == WEFT_OK) status = weft_split(whole, machine->chips, programs, diag);
@@ -75,7 +92,7 @@ static void check_part(uint64_t seed) {
   weft_graph *graph = random_part(&state, diag);
   weft_array_set in = {0}, expected = {0};
   fill_inputs(graph, seed, &in);
-  interpret(graph, &in, &expected);
+  if (interpret_steps(graph, &in, &expected, diag) != WEFT_OK) fail_msg("%s", messages_of(diag));
   for (uint32_t i = 0; i < 3; i++) {
     const char *mesh = meshes[pick(&state, 5)], *split = splits[pick(&state, 4)];
     weft_graph *machine = partitioned(graph, mesh, split, NULL);
