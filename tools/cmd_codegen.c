@@ -2,13 +2,6 @@
 #include "dataflow_tool.h"
 #include "pipeline.h"
 
-#include <string.h>
-
-static bool is_mlir(const char *path) {
-  size_t length = strlen(path);
-  return length > 5 && strcmp(path + length - 5, ".mlir") == 0;
-}
-
 int weft_cmd_codegen(int argc, char **argv) {
   const char *directory = NULL;
   uint64_t threads = 0;
@@ -36,7 +29,7 @@ int weft_cmd_codegen(int argc, char **argv) {
   if (!directory) return weft_tool_misuse(&usage, "-o DIR is missing");
   weft_diag *diag = weft_diag_new();
   weft_status status = !diag ? WEFT_UNAVAILABLE
-                       : is_mlir(arguments.items[0])
+                       : weft_tool_is_mlir(arguments.items[0])
                            ? weft_tool_dataflow_write(arguments.items[0], directory, machines, diag)
                            : weft_tool_compile(arguments.items[0], &machine, directory, threads, diag);
   return weft_tool_finish(status, diag, &arguments);

@@ -1,4 +1,5 @@
 /* weft show: a readable summary of a program. */
+#include "dataflow_tool.h"
 #include "options.h"
 #include "weft/partition.h"
 #include "pipeline.h"
@@ -73,12 +74,15 @@ static weft_status show_text(const weft_program *program, bool dot, weft_diag *d
 
 int weft_cmd_show(int argc, char **argv) {
   bool memory = false, dot = false;
+  const char *graph = NULL;
   const weft_option options[] = {
       {.name = "memory", .kind = WEFT_OPTION_FLAG, .target = &memory, .help = "bytes of tensors per chip, by role"},
       {.name = "dot", .kind = WEFT_OPTION_FLAG, .target = &dot, .help = "a Graphviz picture: weft show FILE --dot | dot -Tsvg -o program.svg"},
+      {.name = "graph", .kind = WEFT_OPTION_TEXT, .target = &graph, .argument = "NAME", .help = "MLIR text: the graph to draw (default: the only one)"},
       {0}};
   const weft_usage usage = {.synopsis = "show FILE [--memory] [--dot]",
-                            .about = "Prints a readable summary of a program: phase, sections, tensors, sites, plan, traffic.",
+                            .about = "Prints a readable summary of a program: phase, sections, tensors, sites, plan, traffic. Of MLIR text:\n"
+                                     "its threads and graphs; a picture of a token graph shows its rings and lanes.",
                             .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft show digits.json --memory",
                             .options = options,
                             .least = 1,
@@ -88,6 +92,8 @@ int weft_cmd_show(int argc, char **argv) {
   if (!weft_options_parse(&usage, argc, argv, &arguments, &exit_code)) return exit_code;
   weft_diag *diag = weft_diag_new();
   weft_program *program = NULL;
+  if (diag && weft_tool_is_mlir(arguments.items[0]))
+    return weft_tool_finish(weft_tool_dataflow_show(arguments.items[0], graph, dot, diag), diag, &arguments);
   weft_status status = diag ? weft_program_read_file(arguments.items[0], &program, diag) : WEFT_UNAVAILABLE;
   if (status == WEFT_OK) status = memory ? show_memory(program, diag) : show_text(program, dot, diag);
   weft_program_free(program);

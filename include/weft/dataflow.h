@@ -220,6 +220,14 @@ typedef struct weft_emit_options {
 weft_status weft_emit_c(weft_mlir_context *context, weft_mlir_op *module, const char *file,
                         const weft_emit_options *options, weft_text *out, weft_diag *diag);
 
+/* ---- pictures -------------------------------------------------------------------------------------------------- */
+
+/** Appends a Graphviz picture of a graph of token ops: loops and branches as nested boxes (rings of ops where the graph
+ * did not come from structured control), lanes as labels, tokens of order dashed, the way round a ring thick. Uses
+ * marks of ops and values. */
+weft_status weft_dataflow_dot(weft_mlir_context *context, weft_mlir_op *graph, const char *file, weft_text *out,
+                              weft_diag *diag);
+
 /* ---- cases ---------------------------------------------------------------------------------------------------- */
 
 typedef enum weft_case_mode {
