@@ -77,9 +77,7 @@ static uint32_t token_of_step(decoder *d, uint32_t last) {
       integers(d, "prompt.here", (const uint32_t[]){prompt, d->pos, d->bound}, 3, "0 $0 0 collt:$2 collt:$1");
   weft_body all = weft_body_write(graph->arena, "$0");
   uint32_t given = weft_graph_reduce(graph, "prompt.token", &here, 1, &all, WEFT_POOL_SUM, WEFT_INT32);
-  const uint64_t one[] = {1, 1};
   const char *body = weft_arena_printf(graph->arena, "%llu $2 sub 0 max $0 $1 if", (unsigned long long)d->o->prompt);
-  (void)one;
   return integers(d, "token.now", (const uint32_t[]){given, last, d->pos}, 3, body ? body : "");
 }
 

@@ -217,6 +217,92 @@ static void copies_move_blocks(void **state) {
   end(&one);
 }
 
+/* ---- moves by position and by index ---- */
+
+static void transposes(void **state) {
+  (void)state;
+  static const weft_format formats[] = {WEFT_INT8, WEFT_BF16, WEFT_FP32, WEFT_INT64};
+  for (size_t f = 0; f < 4; f++) {
+    one_chip one;
+    begin(&one, 1);
+    add_tensor(&one, formats[f], 70, 37);
+    add_tensor(&one, formats[f], 37, 70);
+    for (uint64_t i = 0; i < 70 * 37; i++)
+      if (weft_format_is_float(formats[f]))
+        weft_store_f32(formats[f], one.slots[1].data, i, (float)(i % 251));
+      else
+        weft_store_i64(formats[f], one.slots[1].data, i, (int64_t)(i % 127));
+    weft_transpose(&one.chip, &(weft_abi_transpose){.from = 1, .out = 0});
+    assert_false(weft_chip_failed(&one.chip));
+    size_t bytes = weft_format_bytes(formats[f]);
+    for (uint64_t r = 0; r < 37; r++)
+      for (uint64_t c = 0; c < 70; c++)
+        assert_memory_equal(one.slots[0].data + (c * 37 + r) * bytes, one.slots[1].data + (r * 70 + c) * bytes, bytes);
+    weft_transpose(&one.chip, &(weft_abi_transpose){.from = 0, .out = 0});
+    assert_true(weft_chip_failed(&one.chip));
+    end(&one);
+  }
+}
+
+/* Rows 3 to 6 of a table of nine: ids 0 to 8 there are, those of other parts give -0. */
+static void parts_of_tables(void **state) {
+  (void)state;
+  for (int64_t wrong = -1; wrong <= 9; wrong += 10) {
+    one_chip one;
+    begin(&one, 1);
+    add_tensor(&one, WEFT_FP32, 9, 5);
+    add_tensor(&one, WEFT_BF16, 4, 5);
+    add_tensor(&one, WEFT_INT16, 9, 1);
+    for (uint64_t i = 0; i < 20; i++) weft_store_f32(WEFT_BF16, one.slots[1].data, i, (float)i);
+    for (uint64_t i = 0; i < 9; i++) ((int16_t *)(void *)one.slots[2].data)[i] = (int16_t)(8 - i);
+    const weft_abi_gather gather = {.table = 1, .ids = 2, .out = 0, .low = 3, .high = 8};
+    weft_gather(&one.chip, &gather);
+    assert_false(weft_chip_failed(&one.chip));
+    for (int r = 0; r < 9; r++)
+      for (int c = 0; c < 5; c++) {
+        float got = ((float *)(void *)one.slots[0].data)[r * 5 + c];
+        int row = 8 - r - 3;
+        bool here = row >= 0 && row < 4;
+        assert_true(here ? got == (float)(row * 5 + c) : got == 0 && signbit(got));
+      }
+    ((int16_t *)(void *)one.slots[2].data)[7] = (int16_t)wrong;
+    weft_gather(&one.chip, &gather);
+    assert_non_null(strstr(one.chip.fault.text, wrong < 0 ? "row 7 of 'operand' is -1, outside 0 to 8"
+                                                          : "row 7 of 'operand' is 9, outside 0 to 8"));
+    end(&one);
+  }
+}
+
+static void rows_and_columns_are_replaced(void **state) {
+  (void)state;
+  for (int axis = 0; axis <= 1; axis++) {
+    const uint64_t rows = 6, cols = 4, length = axis ? rows : cols;
+    one_chip one;
+    begin(&one, 1);
+    add_tensor(&one, WEFT_INT16, rows, cols);
+    add_tensor(&one, WEFT_INT16, 1, length);
+    add_tensor(&one, WEFT_INT32, 1, 1);
+    int16_t *to = (int16_t *)(void *)one.slots[0].data, *x = (int16_t *)(void *)one.slots[1].data;
+    for (int i = 0; i < 24; i++) to[i] = (int16_t)-i;
+    for (uint64_t i = 0; i < length; i++) x[i] = (int16_t)(100 + i);
+    int32_t *at = (int32_t *)(void *)one.slots[2].data;
+    *at = 2;
+    const weft_abi_update update = {.state = 0, .x = 1, .at = 2, .axis = axis};
+    weft_update(&one.chip, &update);
+    assert_false(weft_chip_failed(&one.chip));
+    for (int r = 0; r < 6; r++)
+      for (int c = 0; c < 4; c++) {
+        bool here = (axis ? c : r) == 2;
+        assert_int_equal(to[r * 4 + c], here ? 100 + (axis ? r : c) : -(r * 4 + c));
+      }
+    *at = axis ? 4 : 6;
+    weft_update(&one.chip, &update);
+    assert_non_null(
+        strstr(one.chip.fault.text, axis ? "'operand' is 4, outside 0 to 3" : "'operand' is 6, outside 0 to 5"));
+    end(&one);
+  }
+}
+
 /* ---- trees ---- */
 
 static bool valid(uint32_t of, uint32_t count, const uint32_t *first, const uint32_t *counts) {
@@ -348,6 +434,9 @@ int main(void) {
       cmocka_unit_test(floats_into_integers),
       cmocka_unit_test(maps_outside_a_tensor_are_refused),
       cmocka_unit_test(copies_move_blocks),
+      cmocka_unit_test(transposes),
+      cmocka_unit_test(parts_of_tables),
+      cmocka_unit_test(rows_and_columns_are_replaced),
       cmocka_unit_test(trees),
   };
   return cmocka_run_group_tests_name("operations", tests, NULL, NULL);

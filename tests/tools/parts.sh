@@ -10,6 +10,9 @@ part=$3
 here=$(cd "$(dirname "$0")" && pwd)
 PATH=$build/tools:$PATH
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
+data=$here/../../data/samples
+cases=$here/../cases/decoder
+steps=1
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
@@ -39,44 +42,88 @@ on() {
   local chips=$1
   shift
   compiled out part.json --chips "$chips" "$@"
-  out/run-local --in part.h5 --out result.h5
+  out/run-local --steps $steps --in part.h5 --out result.h5
   same result.h5 graph.h5
-  [ "$chips" != 2 ] || { $launch -n 2 out/run --in part.h5 --out mpi.h5; same mpi.h5 graph.h5; }
+  [ "$chips" != 2 ] || { $launch -n 2 out/run --steps $steps --in part.h5 --out mpi.h5; same mpi.h5 graph.h5; }
 }
 
 # evaluated TOLERANCE KEY=VALUE...: part.json with part.h5 interpreted into graph.h5, evaluated as a schedule, compared with numpy.
 evaluated() {
-  weft eval part.json --graph --in part.h5 --out graph.h5
-  weft eval part.json --schedule --in part.h5 --out schedule.h5
+  weft eval part.json --graph --steps $steps --in part.h5 --out graph.h5
+  weft eval part.json --schedule --steps $steps --in part.h5 --out schedule.h5
   same schedule.h5 graph.h5
   local got=0
   "${PYTHON:-/usr/bin/python3}" "$here/parts_oracle.py" "$part" part.h5 graph.h5 "$@" || got=$?
   [ $got = 0 ] || [ $got = 77 ] || fail "numpy gives other numbers"
 }
 
-# sample TOLERANCE OPTIONS...: `weft new PART OPTIONS`, evaluated and run on 1, 2 and 4 chips.
+# sample TOLERANCE FACTS OPTIONS...: `weft new PART OPTIONS`, evaluated and run on 1, 2 and 4 chips.
 sample() {
-  local tolerance=$1
-  shift
+  local tolerance=$1 facts=$2
+  shift 2
   weft new "$part" "$@" -o part.json
   weft tensor make --program part.json --seed 7 -o part.h5
-  evaluated "$tolerance"
+  evaluated "$tolerance" $facts steps=$steps
   for chips in 1 2 4; do on $chips; done
   for split in columns batch; do on 4 --split $split; done
 }
 
 case $part in
 rmsnorm | layernorm | softmax)
-  sample 1e-6 --rows 33 --cols 300
-  sample 1e-6 --rows 1 --cols 65
-  sample 2e-6 --rows 7 --cols 1030
+  sample 1e-6 "" --rows 33 --cols 300
+  sample 1e-6 "" --rows 1 --cols 65
+  sample 2e-6 "" --rows 7 --cols 1030
   ;;
 gated-mlp)
-  sample 1e-6 --rows 33 --cols 96 --hidden 200
+  sample 1e-6 "" --rows 33 --cols 96 --hidden 200
   weft new gated-mlp --rows 5 --cols 130 --hidden 256 --dtype bf16 -o part.json
   weft tensor make --program part.json --seed 7 -o part.h5
   evaluated 1e-2
   for split in columns column-row rows; do on 4 --split $split; done
+  ;;
+rope)
+  sample 1e-6 heads=6 --rows 37 --cols 240 --heads 6
+  ;;
+embedding) # rows of a table, whole and cut into parts of the vocabulary
+  sample 0 "" --rows 37 --cols 100 --hidden 150
+  for chips in 2 4; do on $chips --shard table=rows@chip; done
+  weft new embedding --rows 3 --cols 40 --hidden 9 --dtype bf16 -o part.json
+  weft tensor make --program part.json --seed 7 -o part.h5
+  evaluated 0
+  on 2 --shard table=rows@chip
+  ;;
+attention)
+  sample 1e-5 "heads=6 keys=2" --rows 37 --cols 192 --heads 6 --kv-heads 2
+  ;;
+route)
+  sample 1e-6 "" --rows 37 --cols 128 --hidden 5
+  ;;
+conv) # rows before the first step are given, later ones kept
+  steps=5
+  sample 1e-6 "" --cols 130 --hidden 4
+  ;;
+decoder)
+  steps=14
+  weft new decoder --layers 1 --d-model 72 --heads 6 --kv-heads 3 --head-size 10 --ffn 130 --vocab 61 --context 20 \
+    --prompt 5 -o part.json
+  weft tensor make --program part.json --seed 7 -o part.h5
+  evaluated 1e-5 layers=1 heads=6 keys=3 steps=$steps
+  for chips in 1 2 3 4; do on $chips; done
+  for split in columns column-row; do on 4 --split $split; done
+  on 4 --shard tok_embed=rows@chip --shard lm_head=cols@chip
+  ;;
+tiny-lm) # trained: its text is known
+  steps=95
+  cp "$data/tiny-lm.h5" part.h5
+  weft new decoder -o part.json
+  weft eval part.json --graph --steps $steps --in part.h5 --out graph.h5
+  weft diff graph.h5 "$cases/tiny-lm-text.h5" --tensors text --max-ulp 0
+  got=0
+  "${PYTHON:-/usr/bin/python3}" "$here/parts_oracle.py" decoder part.h5 graph.h5 1e-5 layers=2 heads=4 keys=2 steps=$steps || got=$?
+  [ $got = 0 ] || [ $got = 77 ] || fail "numpy gives other numbers"
+  for chips in 1 2 4; do on $chips; done
+  for split in columns column-row; do on 4 --split $split; done
+  on 2 --shard tok_embed=rows@chip
   ;;
 *) fail "there is no part $part" ;;
 esac
