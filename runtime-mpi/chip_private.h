@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct weft_crew;
 struct weft_kernel_set;
 struct weft_run;
 
@@ -91,8 +92,9 @@ struct weft_chip {
   weft_endpoint *end;
   const struct weft_kernel_set *kernels;
   int threads;
-  bool unlisted; /**< a step does not say what it reads and writes */
-  bool strict;   /**< a product that no fast kernel covers is a fault */
+  struct weft_crew *crew; /**< while it runs with more than one thread */
+  bool unlisted;          /**< a step does not say what it reads and writes */
+  bool strict;            /**< a product that no fast kernel covers is a fault */
   weft_scratch scratch[WEFT_SCRATCH_COUNT];
   weft_pending *pending;
   uint64_t pending_count, pending_capacity;
@@ -145,6 +147,15 @@ bool weft_chip_settle(weft_chip *chip, int64_t slot, bool writing);
 void weft_chip_release(weft_chip *chip, weft_slot *slot);
 /** Forgets what is in flight after a failure. */
 void weft_chip_drop(weft_chip *chip);
+
+/* ---- threads (parallel.c) ---- */
+
+/** Calls body(context, index, thread) for every index below count on the chip's threads, numbered 0 .. threads - 1; at
+ * most `threads` at a time. Bodies write only what belongs to their index or thread. */
+void weft_chip_parallel(weft_chip *chip, uint64_t count, int threads,
+                        void (*body)(void *context, uint64_t index, uint32_t thread), void *context);
+/** The same for bodies that do not ask who runs them. */
+void weft_chip_for(weft_chip *chip, uint64_t count, void (*body)(void *context, uint64_t index), void *context);
 
 void weft_link(weft_chip *chip, const weft_abi_link *link);
 void weft_all_reduce(weft_chip *chip, const weft_abi_all_reduce *reduce);

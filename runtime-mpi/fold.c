@@ -147,5 +147,5 @@ static void fold_part(void *context, uint64_t part) {
 void weft_fold_slice(const weft_fold *fold) {
   /* A thread is worth starting for some ten thousand elements. */
   fold_work work = {fold, weft_max_u64(1, weft_min_u64((uint64_t)fold->threads, fold->count / 16384))};
-  if (fold->count) weft_parallel_for(work.parts, fold->threads, fold_part, &work);
+  if (fold->count) weft_chip_for(fold->epilogue->chip, work.parts, fold_part, &work);
 }

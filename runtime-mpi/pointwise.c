@@ -65,5 +65,5 @@ void weft_pointwise(weft_chip *chip, const weft_abi_pointwise *pointwise) {
   work.parts = weft_max_u64(1, weft_min_u64((uint64_t)chip->threads, out->rows * out->cols / 4096));
   work.scratch_bytes = weft_body_scratch(&work.body);
   work.scratch = weft_chip_scratch(chip, WEFT_SCRATCH_THREADS, work.parts * work.scratch_bytes);
-  if (work.scratch) weft_parallel_for(work.parts, chip->threads, run_part, &work);
+  if (work.scratch) weft_chip_for(chip, work.parts, run_part, &work);
 }

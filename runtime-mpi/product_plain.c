@@ -61,7 +61,7 @@ bool weft_product_plain(const weft_product_job *job) {
   uint64_t operands = job->acc == WEFT_ACC_F32 ? 2 * job->k * sizeof(float) : 0;
   work.scratch_bytes = (job->n * sizeof(int64_t) + operands + 63) / 64 * 64;
   work.scratch = weft_chip_scratch(job->chip, WEFT_SCRATCH_THREADS, work.parts * work.scratch_bytes);
-  if (work.scratch) weft_parallel_for(work.parts, job->threads, plain_part, &work);
+  if (work.scratch) weft_chip_for(job->chip, work.parts, plain_part, &work);
   return true;
 }
 

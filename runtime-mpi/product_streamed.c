@@ -119,6 +119,6 @@ bool weft_product_streamed(const weft_product_job *job, const weft_tiles *tiles)
   for (uint64_t row = 0; !w.integers && row < job->m; row++)
     for (uint64_t i = 0; i < job->k; i++)
       w.a[row * job->k + i] = weft_load_f32(job->a_format, job->a, row * job->a_stride + i);
-  weft_parallel_for(w.parts, job->threads, run_part, &w);
+  weft_chip_for(job->chip, w.parts, run_part, &w);
   return true;
 }

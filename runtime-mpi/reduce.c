@@ -133,5 +133,5 @@ void weft_reduce(weft_chip *chip, const weft_abi_reduce *reduce) {
   work.body_bytes = weft_body_scratch(&work.body);
   work.scratch_bytes = work.body_bytes + (reduce->cols + 8) / 8 * 8 * sizeof(int64_t);
   work.scratch = weft_chip_scratch(chip, WEFT_SCRATCH_THREADS, work.parts * work.scratch_bytes);
-  if (work.scratch) weft_parallel_for(work.parts, chip->threads, run_part, &work);
+  if (work.scratch) weft_chip_for(chip, work.parts, run_part, &work);
 }

@@ -1,5 +1,8 @@
 /* The step loop of one chip: settle what a step needs, run it, give back what it was the last to read. */
+#include "crew_private.h"
 #include "run_private.h"
+
+#include <unistd.h>
 
 static bool settle_list(weft_chip *chip, const int64_t *list, bool writing) {
   if (!list) return weft_chip_settle(chip, -1, true);
@@ -38,7 +41,7 @@ static bool run_step(weft_chip *chip, uint32_t index) {
   return !weft_chip_failed(chip);
 }
 
-void weft_chip_run(weft_chip *chip, uint64_t runs) {
+static void run_steps(weft_chip *chip, uint64_t runs) {
   weft_process *process = chip->run->process;
   bool shows = chip->run->to_terminal && chip == chip->run->chips;
   bool ok = true;
@@ -60,4 +63,26 @@ void weft_chip_run(weft_chip *chip, uint64_t runs) {
     process->stop(process);
     weft_chip_drop(chip);
   }
+}
+
+typedef struct chip_runs {
+  weft_chip *chip;
+  uint64_t runs;
+} chip_runs;
+
+static void run_with_crew(void *context) {
+  const chip_runs *work = context;
+  run_steps(work->chip, work->runs);
+}
+
+void weft_chip_run(weft_chip *chip, uint64_t runs) {
+  uint64_t threads = (uint64_t)chip->threads * chip->run->chip_count * chip->run->process->host_ranks;
+  bool own_cores = threads <= (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+  chip->crew = chip->threads > 1 ? weft_crew_new(own_cores) : NULL;
+  if (chip->crew)
+    weft_crew_run(chip->crew, chip->threads, run_with_crew, &(chip_runs){chip, runs});
+  else
+    run_steps(chip, runs);
+  weft_crew_free(chip->crew);
+  chip->crew = NULL;
 }

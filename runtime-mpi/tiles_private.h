@@ -39,10 +39,11 @@ typedef struct weft_tiles {
   void (*i8)(uint32_t rows, uint32_t cols, const int16_t *a, const int16_t *b, const weft_tile_run *runs,
              uint32_t run_count, int32_t *const *places);
   void (*pack_a)(weft_format format, const void *from, uint64_t stride, uint64_t rows, uint64_t k, float *to);
-  /** So many columns, panel after panel; what is missing in the last one is zero. */
-  void (*pack_b)(weft_format format, const void *from, uint64_t stride, uint64_t cols, uint64_t k, float *to);
+  /** So many columns, panel after panel, panel_stride elements apart; what is missing in the last one is zero. */
+  void (*pack_b)(weft_format format, const void *from, uint64_t stride, uint64_t cols, uint64_t k, float *to,
+                 uint64_t panel_stride);
   void (*pack_a_i8)(const int8_t *from, uint64_t stride, uint64_t rows, uint64_t k, int16_t *to);
-  void (*pack_b_i8)(const int8_t *from, uint64_t stride, uint64_t cols, uint64_t k, int16_t *to);
+  void (*pack_b_i8)(const int8_t *from, uint64_t stride, uint64_t cols, uint64_t k, int16_t *to, uint64_t panel_stride);
   /** Stores rows x cols of a finished tile at (row, col). */
   void (*finish_f32)(const weft_epilogue *epilogue, uint64_t row, uint64_t col, uint64_t rows, uint64_t cols,
                      float *tile);

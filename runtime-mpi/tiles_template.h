@@ -125,10 +125,10 @@ static void pack_a(weft_format format, const void *from, uint64_t stride, uint64
 
 /* Whole panels next to each other: rows of b are read in runs of several lines, each panel is written in order. */
 ALWAYS_INLINE void pack_panels(weft_format format, const unsigned char *row, uint64_t line, const uint64_t panels,
-                               uint64_t k, float *to) {
+                               uint64_t k, float *to, uint64_t panel_stride) {
   size_t width = TILE_COLS * weft_format_bytes(format);
   for (uint64_t i = 0; i < k; i++, row += line, to += TILE_COLS)
-    for (uint64_t p = 0; p < panels; p++) widen(format, row + p * width, TILE_COLS, to + p * k * TILE_COLS);
+    for (uint64_t p = 0; p < panels; p++) widen(format, row + p * width, TILE_COLS, to + p * panel_stride);
 }
 
 /* Columns past the edge are zero: what is computed with them is dropped. */
@@ -142,26 +142,24 @@ static void pack_edge(weft_format format, const unsigned char *row, uint64_t lin
 
 enum { PANELS_TOGETHER = 8 };
 
-static void pack_b(weft_format format, const void *from, uint64_t stride, uint64_t cols, uint64_t k, float *to) {
-  const unsigned char *row = from;
+static void pack_b(weft_format format, const void *from, uint64_t stride, uint64_t cols, uint64_t k, float *to,
+                   uint64_t panel_stride) {
   size_t bytes = weft_format_bytes(format);
-  uint64_t line = stride * bytes;
-  for (; cols >= TILE_COLS; row += PANELS_TOGETHER * TILE_COLS * bytes, to += PANELS_TOGETHER * k * TILE_COLS) {
-    uint64_t panels = weft_min_u64(PANELS_TOGETHER, cols / TILE_COLS);
+  uint64_t line = stride * bytes, whole = cols / TILE_COLS;
+  for (uint64_t panel = 0; panel < whole; panel += PANELS_TOGETHER) {
+    const unsigned char *row = (const unsigned char *)from + panel * TILE_COLS * bytes;
+    uint64_t panels = weft_min_u64(PANELS_TOGETHER, whole - panel);
+    float *out = to + panel * panel_stride;
     if (format == WEFT_FP32)
-      pack_panels(WEFT_FP32, row, line, panels, k, to);
+      pack_panels(WEFT_FP32, row, line, panels, k, out, panel_stride);
     else if (format == WEFT_BF16)
-      pack_panels(WEFT_BF16, row, line, panels, k, to);
+      pack_panels(WEFT_BF16, row, line, panels, k, out, panel_stride);
     else
-      pack_panels(format, row, line, panels, k, to);
-    cols -= panels * TILE_COLS;
-    if (panels < PANELS_TOGETHER) {
-      row += panels * TILE_COLS * bytes;
-      to += panels * k * TILE_COLS;
-      break;
-    }
+      pack_panels(format, row, line, panels, k, out, panel_stride);
   }
-  if (cols) pack_edge(format, row, line, cols, k, to);
+  if (cols % TILE_COLS)
+    pack_edge(format, (const unsigned char *)from + whole * TILE_COLS * bytes, line, cols % TILE_COLS, k,
+              to + whole * panel_stride);
 }
 
 static void finish_f32(const weft_epilogue *epilogue, uint64_t row, uint64_t col, uint64_t rows, uint64_t cols,
@@ -260,8 +258,9 @@ static void pack_panel_i8(const int8_t *from, uint64_t stride, uint64_t cols, ui
   }
 }
 
-static void pack_b_i8(const int8_t *from, uint64_t stride, uint64_t cols, uint64_t k, int16_t *to) {
-  for (uint64_t col = 0; col < cols; col += I8_COLS, to += (k + k % 2) * I8_COLS)
+static void pack_b_i8(const int8_t *from, uint64_t stride, uint64_t cols, uint64_t k, int16_t *to,
+                      uint64_t panel_stride) {
+  for (uint64_t col = 0; col < cols; col += I8_COLS, to += panel_stride)
     pack_panel_i8(from + col, stride, weft_min_u64(I8_COLS, cols - col), k, to);
 }
 

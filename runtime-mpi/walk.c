@@ -16,8 +16,8 @@ static const weft_tensor *tensor_called(const weft_program *program, const char 
   return NULL;
 }
 
-/* What a chip's slot holds before the walk counts, however it came there: from the input, from a declared fill, or, for a
- * state, from the step before. */
+/* What a chip's slot holds before the walk counts, however it came there: from the input, from a declared fill, or, for
+ * a state, from the step before. */
 static bool is_given(const weft_tensor *tensor) {
   return tensor->role == WEFT_ROLE_INPUT || tensor->role == WEFT_ROLE_PARAM || tensor->role == WEFT_ROLE_STATE;
 }
