@@ -67,7 +67,8 @@ uint32_t new_attention(weft_graph *graph, const char *prefix, uint32_t queries, 
       weft_arena_printf(graph->arena, "$0 %.17g mul -inf collt:$1", 1.0 / sqrt((double)(size ? size : 1)));
   const uint32_t bounded[] = {scores, bounds};
   uint32_t masked = new_pointwise(graph, new_name(graph, prefix, "masked"), bounded, 2, body ? body : "");
-  uint32_t weights = new_softmax(graph, prefix, masked);
+  weft_format dtype = values < graph->value_count ? graph->values[values].dtype : WEFT_FP32;
+  uint32_t weights = new_as(graph, new_softmax(graph, prefix, masked), dtype);
   return weft_graph_matmul(graph, new_name(graph, prefix, "mixed"), weights, values);
 }
 

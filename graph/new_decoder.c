@@ -48,11 +48,7 @@ static uint32_t gain(const decoder *d, const char *name) {
   return weft_graph_param(d->graph, name, WEFT_FP32, 1, &d->o->width);
 }
 
-/** The value in the format of matrices, which it is to be multiplied with. */
-static uint32_t as_operand(const decoder *d, uint32_t value) {
-  if (d->o->dtype != WEFT_FP32) weft_graph_store_as(d->graph, value, d->o->dtype);
-  return value;
-}
+static uint32_t as_operand(const decoder *d, uint32_t value) { return new_as(d->graph, value, d->o->dtype); }
 
 static uint32_t integers(const decoder *d, const char *name, const uint32_t *ins, uint32_t count, const char *body) {
   weft_body nodes = weft_body_write(d->graph->arena, body);

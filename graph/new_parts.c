@@ -19,6 +19,11 @@ uint32_t new_reduce(weft_graph *graph, const char *name, const uint32_t *ins, ui
   return weft_graph_reduce(graph, name, ins, in_count, &nodes, pool, dtype);
 }
 
+uint32_t new_as(weft_graph *graph, uint32_t value, weft_format dtype) {
+  if (value != WEFT_NONE && dtype != WEFT_FP32) weft_graph_store_as(graph, value, dtype);
+  return value;
+}
+
 /** The last extent of a value; 1 when there is none. */
 static uint64_t width_of(const weft_graph *graph, uint32_t value) {
   if (value >= graph->value_count || !graph->values[value].rank) return 1;
@@ -61,7 +66,6 @@ uint32_t new_gated_mlp(weft_graph *graph, const char *prefix, uint32_t x, uint32
   uint32_t g = weft_graph_matmul(graph, new_name(graph, prefix, "gate"), x, gate);
   uint32_t u = weft_graph_matmul(graph, new_name(graph, prefix, "up"), x, up);
   uint32_t h = new_pointwise(graph, new_name(graph, prefix, "hidden"), (const uint32_t[]){g, u}, 2, "$0 silu $1 mul");
-  weft_format dtype = down < graph->value_count ? graph->values[down].dtype : WEFT_FP32;
-  if (dtype != WEFT_FP32) weft_graph_store_as(graph, h, dtype);
+  h = new_as(graph, h, down < graph->value_count ? graph->values[down].dtype : WEFT_FP32);
   return weft_graph_matmul(graph, new_name(graph, prefix, "down"), h, down);
 }

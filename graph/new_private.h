@@ -8,6 +8,8 @@
 uint32_t new_pointwise(weft_graph *graph, const char *name, const uint32_t *ins, uint32_t in_count, const char *body);
 uint32_t new_reduce(weft_graph *graph, const char *name, const uint32_t *ins, uint32_t in_count, const char *body,
                     weft_pool pool);
+/** The value in the float format of what it is to be multiplied with: rounded once where it is made. */
+uint32_t new_as(weft_graph *graph, uint32_t value, weft_format dtype);
 /** "prefix.name" in the graph's arena; never NULL, the arena remembers a failure. */
 const char *new_name(weft_graph *graph, const char *prefix, const char *name);
 

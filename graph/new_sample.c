@@ -35,6 +35,8 @@ static uint32_t make_gated_mlp(const sample *s) {
 /* ---- heads and positions ------------------------------------------------------------------------------------------
  */
 
+static uint32_t as_operand(const sample *s, uint32_t value) { return new_as(s->graph, value, s->options->dtype); }
+
 static uint64_t head_size(const sample *s) { return s->options->heads ? s->options->cols / s->options->heads : 0; }
 
 static new_heads heads_of(const sample *s) {
@@ -81,11 +83,12 @@ static uint32_t attend(const sample *s, uint64_t key, uint32_t q, uint32_t k, ui
   const char *prefix = weft_arena_printf(graph->arena, "head%llu", (unsigned long long)key);
   const uint64_t at[] = {0, key * shape.size}, extents[] = {rows, shape.size};
   if (!prefix) return WEFT_NONE;
-  uint32_t queries = new_rotated(graph, new_name(graph, prefix, "q"), q, &shape, key * group, group, turns[0]);
-  uint32_t rotated = new_rotated(graph, new_name(graph, prefix, "k"), k, &shape, key, 1, turns[1]);
+  uint32_t queries =
+      as_operand(s, new_rotated(graph, new_name(graph, prefix, "q"), q, &shape, key * group, group, turns[0]));
+  uint32_t rotated = as_operand(s, new_rotated(graph, new_name(graph, prefix, "k"), k, &shape, key, 1, turns[1]));
   uint32_t keys = weft_graph_transpose(graph, new_name(graph, prefix, "keys"), rotated);
   uint32_t values = weft_graph_slice(graph, new_name(graph, prefix, "values"), v, at, extents);
-  return new_attention(graph, prefix, queries, keys, values, bounds, shape.size);
+  return as_operand(s, new_attention(graph, prefix, queries, keys, values, bounds, shape.size));
 }
 
 static uint32_t make_attention(const sample *s) {
@@ -96,7 +99,7 @@ static uint32_t make_attention(const sample *s) {
   uint32_t wq = param(s, "wq", cols, cols), wk = param(s, "wk", cols, shape.kv_heads * shape.size);
   uint32_t wv = param(s, "wv", cols, shape.kv_heads * shape.size), wo = param(s, "wo", cols, cols);
   uint32_t q = weft_graph_matmul(graph, "q", s->x, wq), k = weft_graph_matmul(graph, "k", s->x, wk);
-  uint32_t v = weft_graph_matmul(graph, "v", s->x, wv), cos = table(s, "cos"), sin = table(s, "sin");
+  uint32_t v = as_operand(s, weft_graph_matmul(graph, "v", s->x, wv)), cos = table(s, "cos"), sin = table(s, "sin");
   weft_graph_section(graph, "heads");
   const uint64_t group = shape.heads / shape.kv_heads;
   const new_rotation turns[] = {rotation(s, "rotation.q", cos, sin, group), rotation(s, "rotation.k", cos, sin, 1)};
@@ -171,8 +174,6 @@ static weft_status check_sample(weft_sample_kind kind, const weft_sample_options
     return weft_error(diag, WEFT_INVALID, "heads divide the columns into even parts, keys divide the heads",
                       "%llu columns, %llu heads, %llu keys", (unsigned long long)o->cols, (unsigned long long)o->heads,
                       (unsigned long long)o->kv_heads);
-  if (heads && o->dtype != WEFT_FP32)
-    return weft_error(diag, WEFT_INVALID, "use Fp32", "a %s of %s", name, weft_format_name(o->dtype));
   if ((kind == WEFT_SAMPLE_embedding || kind == WEFT_SAMPLE_route) && !o->hidden)
     return weft_error(diag, WEFT_INVALID, "give hidden", "a %s of nothing", name);
   if (kind == WEFT_SAMPLE_conv && o->hidden < 2)

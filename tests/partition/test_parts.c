@@ -26,10 +26,7 @@ static weft_graph *random_part(uint64_t *state, weft_diag *diag) {
                                  .eps_nano = 10000,
                                  .dtype = formats[pick(state, 3)]};
   options.heads = options.kv_heads * (1 + pick(state, 2));
-  if (kind == WEFT_SAMPLE_rope || kind == WEFT_SAMPLE_attention) {
-    options.cols = options.heads * sizes[pick(state, 4)];
-    options.dtype = WEFT_FP32;
-  }
+  if (kind == WEFT_SAMPLE_rope || kind == WEFT_SAMPLE_attention) options.cols = options.heads * sizes[pick(state, 4)];
   if (kind == WEFT_SAMPLE_conv) {
     options.rows = 1;
     options.hidden = 2 + pick(state, 4);

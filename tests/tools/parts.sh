@@ -83,6 +83,7 @@ gated-mlp)
   ;;
 rope)
   sample 1e-6 heads=6 --rows 37 --cols 240 --heads 6
+  sample 1e-6 heads=2 --rows 5 --cols 40 --heads 2 --dtype bf16
   ;;
 embedding) # rows of a table, whole and cut into parts of the vocabulary
   sample 0 "" --rows 37 --cols 100 --hidden 150
@@ -94,6 +95,7 @@ embedding) # rows of a table, whole and cut into parts of the vocabulary
   ;;
 attention)
   sample 1e-5 "heads=6 keys=2" --rows 37 --cols 192 --heads 6 --kv-heads 2
+  sample 1e-2 "heads=2 keys=2" --rows 9 --cols 36 --heads 2 --kv-heads 2 --dtype bf16
   ;;
 route)
   sample 1e-6 "" --rows 37 --cols 128 --hidden 5
@@ -111,6 +113,12 @@ decoder)
   for chips in 1 2 3 4; do on $chips; done
   for split in columns column-row; do on 4 --split $split; done
   on 4 --shard tok_embed=rows@chip --shard lm_head=cols@chip
+  steps=9
+  weft new decoder --layers 2 --d-model 64 --heads 4 --kv-heads 2 --ffn 96 --vocab 61 --context 40 --prompt 5 \
+    --dtype bf16 -o part.json
+  weft tensor make --program part.json --seed 7 -o part.h5
+  evaluated 3e-2 layers=2 heads=4 keys=2 steps=$steps slack=3e-2
+  on 4
   ;;
 tiny-lm) # trained: its text is known
   steps=95
