@@ -295,8 +295,9 @@ bool parser_dense_array(weft_mlir_parser *p, const weft_mlir_attribute **attribu
   parser_advance(p);
   if (!parser_need(p, '<', "after array") || !parser_type(p, &shape.type)) return false;
   elements e = {.type = shape.type, .bytes = element_bytes(shape.type)};
-  if (!e.bytes || shape.type->kind == WEFT_MLIR_COMPLEX_TYPE)
-    return weft_mlir_fail(p, "array elements are integers or floats");
+  bool scalar = shape.type->kind == WEFT_MLIR_INTEGER_TYPE || shape.type->kind == WEFT_MLIR_FLOAT_TYPE;
+  if (!e.bytes || !scalar || (shape.type->width != 1 && shape.type->width % 8))
+    return weft_mlir_fail(p, "array elements are integers or floats of whole bytes");
   uint64_t capacity = 0;
   if (parser_take(p, ':')) do {
       if (!weft_arena_grow(p->scratch, &e.data, e.count, &capacity, e.bytes)) return parser_memory(p);

@@ -373,8 +373,8 @@ static bool sort_attributes(weft_mlir_parser *p, weft_mlir_state *state, weft_ml
 
 static bool make_op(weft_mlir_parser *p, weft_mlir_state *state, weft_mlir_block *block, weft_mlir_op **op) {
   weft_mlir_op_parts parts = {.name = &state->name->public,
-                              .operands = p->operand_stack + state->operand_base,
-                              .result_types = p->type_stack + state->type_base,
+                              .operands = state->operand_count ? p->operand_stack + state->operand_base : NULL,
+                              .result_types = state->result_count ? p->type_stack + state->type_base : NULL,
                               .location = state->location,
                               .successors = state->successors,
                               .operand_count = state->operand_count,

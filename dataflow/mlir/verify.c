@@ -65,7 +65,7 @@ static int64_t segment_sum(const weft_mlir_attribute *a) {
 
 static void check_segments(verifier *v, const weft_mlir_op *op, const char *name, uint32_t count) {
   const weft_mlir_attribute *a = weft_mlir_attribute_of(op, name);
-  if (!a || a->kind != WEFT_MLIR_DENSE_ARRAY || a->type->kind != WEFT_MLIR_INTEGER_TYPE)
+  if (!a || a->kind != WEFT_MLIR_DENSE_ARRAY || !weft_mlir_is_integer(a->type, 32))
     complain(v, op, NULL, "the property %s = array<i32: ...> is missing", name);
   else if (segment_sum(a) != (int64_t)count)
     complain(v, op, NULL, "%s adds up to %lld, but there are %u", name, (long long)segment_sum(a), count);
@@ -74,6 +74,8 @@ static void check_segments(verifier *v, const weft_mlir_op *op, const char *name
 static void check_region(verifier *v, const weft_mlir_op *op, const weft_mlir_region *region);
 
 static void check_op(verifier *v, weft_mlir_op *op) {
+  bool failed_before = v->failed;
+  v->failed = false;
   for (uint32_t i = 0; i < op->operand_count; i++) check_operand(v, op, i);
   if (op->successor_count && op->next) complain(v, op, NULL, "an op with successors must end its block");
   if (trait(op, WEFT_MLIR_TERMINATOR) && op->next)
@@ -81,10 +83,12 @@ static void check_op(verifier *v, weft_mlir_op *op) {
   if (trait(op, WEFT_MLIR_OPERAND_SEGMENTS)) check_segments(v, op, "operandSegmentSizes", op->operand_count);
   if (trait(op, WEFT_MLIR_RESULT_SEGMENTS)) check_segments(v, op, "resultSegmentSizes", op->result_count);
   const op_name *name = mlir_op_name_of(op);
-  bool good = !name->format || mlir_format_verify(name->format, op, v->file, v->diag);
-  for (uint32_t i = 0; i < op->region_count; i++) check_region(v, op, &op->extra->regions[i]);
-  if (good && op->name->spec && op->name->spec->verify) good = op->name->spec->verify(op, v->file, v->diag);
-  if (!good) v->failed = true;
+  if (!v->failed && name->format && !mlir_format_verify(name->format, op, v->file, v->diag)) v->failed = true;
+  /* What is inside may rely on the op, and the dialect's own check on both. */
+  for (uint32_t i = 0; i < op->region_count && !v->failed; i++) check_region(v, op, &op->extra->regions[i]);
+  if (!v->failed && op->name->spec && op->name->spec->verify && !op->name->spec->verify(op, v->file, v->diag))
+    v->failed = true;
+  v->failed |= failed_before;
 }
 
 /* Symbols of a module must differ. Sorted copies keep this linear but for the sort. */
