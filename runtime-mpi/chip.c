@@ -21,30 +21,54 @@ double weft_seconds(void) {
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
-/* Zeroed memory, aligned to 64, or to huge pages where the size is worth them; never NULL for 0 bytes. */
-static void *memory_new(uint64_t bytes) {
-  if (bytes > PTRDIFF_MAX - HUGE_PAGE) return NULL;
-  size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-  size_t size = (bytes + alignment) / alignment * alignment; /* at least one unit more than nothing */
-  void *data = aligned_alloc(alignment, size);
-  if (!data) return NULL;
+static size_t mapped_size(uint64_t bytes) { return (size_t)(bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE; }
+
+/* Whole huge pages, which belong to whoever touches them first. */
+static void *map_pages(uint64_t bytes) {
+  size_t size = mapped_size(bytes);
+  unsigned char *map = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED) return NULL;
+  size_t before = (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
+  if (before) munmap(map, before);
+  if (before < HUGE_PAGE) munmap(map + before + size, HUGE_PAGE - before);
 #ifdef MADV_HUGEPAGE
-  if (bytes >= HUGE_PAGE) madvise(data, size, MADV_HUGEPAGE);
+  madvise(map + before, size, MADV_HUGEPAGE);
 #endif
-  memset(data, 0, size);
-  return data;
+  return map + before;
+}
+
+void *weft_memory_new(uint64_t bytes) {
+  if (bytes > PTRDIFF_MAX - 2 * HUGE_PAGE) return NULL;
+  if (bytes >= HUGE_PAGE) return map_pages(bytes);
+  size_t size = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* at least one unit more than nothing */
+  void *data = aligned_alloc(ALIGNMENT, size);
+  return data ? memset(data, 0, size) : NULL;
+}
+
+void weft_memory_free(void *data, uint64_t bytes) {
+  if (data && bytes >= HUGE_PAGE)
+    munmap(data, mapped_size(bytes));
+  else
+    free(data);
 }
 
 void *weft_chip_scratch(weft_chip *chip, weft_scratch_kind kind, uint64_t bytes) {
   weft_scratch *scratch = &chip->scratch[kind];
   if (scratch->data && scratch->bytes >= bytes) return scratch->data;
-  free(scratch->data);
-  *scratch = (weft_scratch){.data = memory_new(bytes), .bytes = bytes};
+  weft_memory_free(scratch->data, scratch->bytes);
+  *scratch = (weft_scratch){.data = weft_memory_new(bytes), .bytes = bytes};
   if (scratch->data) return scratch->data;
   scratch->bytes = 0;
   weft_chip_fault(chip, WEFT_UNAVAILABLE, "run on more chips, or on a machine with more memory",
                   "out of memory for %llu bytes of scratch", (unsigned long long)bytes);
   return NULL;
+}
+
+void weft_chip_scratch_free(weft_chip *chip) {
+  for (int k = 0; k < WEFT_SCRATCH_COUNT; k++) {
+    weft_memory_free(chip->scratch[k].data, chip->scratch[k].bytes);
+    chip->scratch[k] = (weft_scratch){0};
+  }
 }
 
 /* ---- fills ---- */
@@ -201,7 +225,7 @@ static weft_status open_slot(weft_chip *chip, weft_slot *slot, weft_diag *diag) 
   bool shared = slot->exchanged && transport && transport->shared_memory;
   slot->own = shared ? transport->shared_memory(chip->end, slot->bytes) : NULL;
   slot->shared = slot->own != NULL;
-  if (!slot->own) slot->own = memory_new(slot->bytes);
+  if (!slot->own) slot->own = weft_memory_new(slot->bytes);
   slot->data = slot->own;
   if (!slot->own)
     return weft_error(diag, WEFT_UNAVAILABLE, "run on more chips, or on a machine with more memory",
@@ -222,9 +246,9 @@ weft_status weft_chip_open(weft_chip *chip, weft_diag *diag) {
 
 void weft_chip_close(weft_chip *chip) {
   for (uint32_t t = 0; chip->slots && t < chip->class->tensor_count; t++)
-    if (!chip->slots[t].borrowed && !chip->slots[t].shared) free(chip->slots[t].own);
+    if (!chip->slots[t].borrowed && !chip->slots[t].shared) weft_memory_free(chip->slots[t].own, chip->slots[t].bytes);
   free(chip->slots);
-  for (int k = 0; k < WEFT_SCRATCH_COUNT; k++) free(chip->scratch[k].data);
+  weft_chip_scratch_free(chip);
   free(chip->pending);
   free(chip->times);
   if (chip->class) pthread_mutex_destroy(&chip->fault.lock);

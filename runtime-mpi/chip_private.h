@@ -118,8 +118,15 @@ void weft_chip_close(weft_chip *chip);
 /** Bytes of all tensors of row `row` of a class. UINT64_MAX when that leaves 64 bits. */
 uint64_t weft_class_bytes(const weft_abi_class *class);
 
+/** Zeroed memory aligned to 64, large pieces in huge pages that nobody has touched; never NULL for 0 bytes. */
+void *weft_memory_new(uint64_t bytes);
+/** Gives it back; `bytes` as it was asked for. */
+void weft_memory_free(void *data, uint64_t bytes);
+
 /** At least `bytes` bytes aligned to 64, kept for the next call of the same kind; NULL after a fault about memory. */
 void *weft_chip_scratch(weft_chip *chip, weft_scratch_kind kind, uint64_t bytes);
+
+void weft_chip_scratch_free(weft_chip *chip);
 
 /** The step that runs, as messages name it. */
 const char *weft_chip_step_name(const weft_chip *chip);

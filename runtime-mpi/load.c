@@ -157,7 +157,7 @@ static weft_status load_slot(const weft_source *source, weft_run *run, uint32_t 
   /* Searching all chips for equal parameters is quadratic: the nearest few are where replicas are. */
   const weft_slot *equal = chip_index && run->chip_count <= 256 ? find_equal(run, chip_index, slot, block) : NULL;
   if (equal) {
-    free(slot->own);
+    weft_memory_free(slot->own, slot->bytes);
     slot->own = slot->data = equal->own;
     slot->borrowed = true;
     return WEFT_OK;

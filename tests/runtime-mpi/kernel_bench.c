@@ -51,7 +51,7 @@ bool bench_run(const weft_kernel_set *set, const bench_product *product, const v
                                           .epilogue = product->epilogue});
   bool ok = !weft_chip_failed(&chip);
   if (fault) snprintf(fault, 256, "%.255s", chip.fault.text);
-  for (int k = 0; k < WEFT_SCRATCH_COUNT; k++) free(chip.scratch[k].data);
+  weft_chip_scratch_free(&chip);
   pthread_mutex_destroy(&chip.fault.lock);
   return ok;
 }

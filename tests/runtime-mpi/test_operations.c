@@ -40,7 +40,7 @@ static void begin(one_chip *one, int threads) {
 
 static void end(one_chip *one) {
   for (uint32_t t = 0; t < one->class.tensor_count; t++) free(one->slots[t].data);
-  for (int k = 0; k < WEFT_SCRATCH_COUNT; k++) free(one->chip.scratch[k].data);
+  weft_chip_scratch_free(&one->chip);
   pthread_mutex_destroy(&one->chip.fault.lock);
 }
 
