@@ -236,7 +236,7 @@ static weft_wait mpi_test(weft_endpoint *base, weft_transfer *generic) {
 
 static weft_wait mpi_wait(weft_endpoint *base, weft_transfer *transfer) {
   weft_mpi_end *end = (weft_mpi_end *)base;
-  double begun = 0;
+  double begun = 0, waited = 0;
   for (uint64_t spins = 1;; spins++) {
     weft_wait result = mpi_test(base, transfer);
     if (result != WEFT_WAIT_PENDING) return result;
@@ -245,9 +245,10 @@ static weft_wait mpi_wait(weft_endpoint *base, weft_transfer *transfer) {
       if (weft_mpi_look_for_stop(end->net)) return WEFT_WAIT_STOPPED;
       double now = weft_seconds();
       if (begun == 0) begun = now;
-      if (base->timeout > 0 && now - begun > base->timeout) return WEFT_WAIT_TIMEOUT;
+      waited = now - begun;
+      if (base->timeout > 0 && waited > base->timeout) return WEFT_WAIT_TIMEOUT;
     }
-    weft_mpi_pause(end->net, spins);
+    weft_mpi_pause(end->net, spins, waited);
   }
 }
 

@@ -62,7 +62,7 @@ extern const weft_transport weft_mpi_transport;
 /** Whether some rank has failed. */
 bool weft_mpi_look_for_stop(weft_mpi_net *net);
 /** Called between two looks at something that is not there yet. */
-void weft_mpi_pause(const weft_mpi_net *net, uint64_t spins);
+void weft_mpi_pause(const weft_mpi_net *net, uint64_t spins, double waited);
 void weft_mpi_free_transfers(weft_mpi_end *end);
 
 #endif

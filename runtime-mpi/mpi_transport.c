@@ -9,11 +9,15 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FREE_SPINS = 4096, LOOK_EVERY = 64 };
 static const uint64_t default_limit = UINT64_C(1) << 30;
 static const double grace = 10; /* seconds that ranks may take to come together after a failure */
+/* Seconds of waiting after which a rank sleeps between looks. Whoever sleeps wakes at once for a signal, where whoever
+ * spins waits for its turn on a crowded host: mpirun kills what has not ended some milliseconds after its SIGTERM. */
+static const double patience = 0.25;
 
 /* ---- waiting politely ---- */
 
@@ -26,8 +30,12 @@ bool weft_mpi_look_for_stop(weft_mpi_net *net) {
   return net->stopped;
 }
 
-void weft_mpi_pause(const weft_mpi_net *net, uint64_t spins) {
-  if (spins > (uint64_t)net->free_spins) sched_yield();
+void weft_mpi_pause(const weft_mpi_net *net, uint64_t spins, double waited) {
+  static const struct timespec nap = {.tv_nsec = 200000};
+  if (waited > patience)
+    nanosleep(&nap, NULL);
+  else if (spins > (uint64_t)net->free_spins)
+    sched_yield();
 }
 
 /* ---- the process ---- */
@@ -39,17 +47,18 @@ static bool gather_all(weft_process *process, const uint64_t *words, uint32_t co
   if (net->lost || MPI_Iallgather(words, (int)count, MPI_UINT64_T, all, (int)count, MPI_UINT64_T, net->control,
                                   &request) != MPI_SUCCESS)
     return false;
-  double begun = weft_seconds();
+  double begun = weft_seconds(), waited = 0;
   for (uint64_t spins = 1;; spins++) {
     int arrived;
     if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
     if (arrived) return true;
     if (spins % LOOK_EVERY == 0) {
-      double waited = weft_seconds() - begun, timeout = net->end.base.timeout;
+      const double timeout = net->end.base.timeout;
+      waited = weft_seconds() - begun;
       if (weft_mpi_look_for_stop(net) && waited > grace) break;
       if (timeout > 0 && waited > timeout + grace) break;
     }
-    weft_mpi_pause(net, spins);
+    weft_mpi_pause(net, spins, waited);
   }
   net->lost = true;
   return false;
