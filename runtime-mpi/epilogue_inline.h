@@ -1,4 +1,5 @@
-/* epilogue_inline.h: the loops of epilogues, included by each kernel file so that they are compiled for its registers.
+/* epilogue_inline.h: the loops of epilogues and of folds, included by each kernel file so that they are compiled for
+ * its registers.
  */
 #ifndef WEFT_EPILOGUE_INLINE_H
 #define WEFT_EPILOGUE_INLINE_H
@@ -6,6 +7,7 @@
 #include "epilogue_private.h"
 
 #include "weft/arithmetic.h"
+#include "weft/ir.h"
 
 #include <string.h>
 
@@ -116,6 +118,21 @@ static inline void inline_row_i64(const weft_epilogue *epilogue, uint64_t row, u
       float value = (float)values[j];
       inline_store_f32(epilogue->format, epilogue->out, row * epilogue->stride + col + j, 1, &value);
     }
+  }
+}
+
+/* ---- folds of whole tensors ---- */
+
+static inline void inline_combine(weft_pool pool, uint64_t count, const float *left, const float *right, float *out) {
+  switch (pool) {
+  case WEFT_POOL_SUM:
+    for (uint64_t i = 0; i < count; i++) out[i] = left[i] + right[i];
+    break;
+  case WEFT_POOL_MAX:
+    for (uint64_t i = 0; i < count; i++) out[i] = weft_inline_maximum_f32(left[i], right[i]);
+    break;
+  default:
+    for (uint64_t i = 0; i < count; i++) out[i] = weft_inline_minimum_f32(left[i], right[i]);
   }
 }
 

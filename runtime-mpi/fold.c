@@ -1,11 +1,10 @@
 /* The fold of an all-reduce: block by block along the tree, temporaries in the first-level cache. */
 #include "fold_private.h"
-
-#include "weft/arithmetic.h"
+#include "product_private.h"
 
 #include <string.h>
 
-enum { BLOCK = 256 };
+enum { BLOCK = 1024 };
 
 /* ---- fp32 ---- */
 
@@ -13,21 +12,9 @@ typedef struct block_f32 {
   const weft_fold *fold;
   uint64_t offset; /* into the slice */
   uint32_t count;
+  float *result; /* of the whole tree */
   float temporaries[WEFT_FOLD_LEVELS + 1][2][BLOCK];
 } block_f32;
-
-static void combine_f32(weft_pool pool, uint32_t count, const float *left, const float *right, float *out) {
-  switch (pool) {
-  case WEFT_POOL_SUM:
-    for (uint32_t i = 0; i < count; i++) out[i] = left[i] + right[i];
-    break;
-  case WEFT_POOL_MAX:
-    for (uint32_t i = 0; i < count; i++) out[i] = weft_inline_maximum_f32(left[i], right[i]);
-    break;
-  default:
-    for (uint32_t i = 0; i < count; i++) out[i] = weft_inline_minimum_f32(left[i], right[i]);
-  }
-}
 
 /* The largest power of two below n, n > 1: where the tree splits n leaves. */
 static uint32_t split_of(uint32_t n) {
@@ -48,8 +35,8 @@ static const float *tree_f32(block_f32 *block, uint32_t low, uint32_t high, uint
   if (cut == j) return tree_f32(block, low, middle, i, j, level, side);
   const float *left = tree_f32(block, low, middle, i, cut, level + 1, 0);
   const float *right = tree_f32(block, middle, high, cut, j, level + 1, 1);
-  float *out = block->temporaries[level][side];
-  combine_f32(fold->pool, block->count, left, right, out);
+  float *out = level ? block->temporaries[level][side] : block->result;
+  fold->epilogue->chip->kernels->combine(fold->pool, block->count, left, right, out);
   return out;
 }
 
@@ -64,14 +51,17 @@ static void store_f32(const weft_fold *fold, uint64_t at, uint64_t count, float 
   }
 }
 
+/* Results that are only stored go straight where they belong. */
 static void fold_f32(const weft_fold *fold, uint64_t begin, uint64_t end) {
+  const weft_epilogue *epilogue = fold->epilogue;
+  bool plain = epilogue->count == 0 && epilogue->format == WEFT_FP32 && epilogue->stride == fold->cols;
   block_f32 block = {.fold = fold};
   for (block.offset = begin; block.offset < end; block.offset += BLOCK) {
     block.count = (uint32_t)weft_min_u64(BLOCK, end - block.offset);
+    block.result = plain ? (float *)epilogue->out + fold->from + block.offset : block.temporaries[0][0];
     const float *result = tree_f32(&block, 0, fold->of, 0, fold->node_count, 0, 0);
-    float *values = block.temporaries[0][0];
-    if (result != values) memcpy(values, result, block.count * sizeof *values);
-    store_f32(fold, fold->from + block.offset, block.count, values);
+    if (result != block.result) memcpy(block.result, result, block.count * sizeof *result);
+    if (!plain) store_f32(fold, fold->from + block.offset, block.count, block.result);
   }
 }
 

@@ -32,7 +32,10 @@ static bool find_parts(weft_window *window) {
   for (uint32_t r = 0; ok && r < window->ranks; r++) {
     MPI_Aint size;
     int unit;
-    ok = MPI_Win_shared_query(window->win, (int)r, &size, &unit, &window->parts[r]) == MPI_SUCCESS;
+    unsigned char *part = NULL;
+    ok = MPI_Win_shared_query(window->win, (int)r, &size, &unit, &part) == MPI_SUCCESS;
+    /* MPI keeps words of its own before a part. Pages are mapped whole, so all ranks find the same aligned byte. */
+    window->parts[r] = part + (64 - (uintptr_t)part % 64) % 64;
   }
   return ok;
 }
@@ -51,14 +54,15 @@ weft_window *weft_window_new(MPI_Comm host, uint64_t bytes) {
   if (ranks < 2) return NULL;
   weft_window *window = calloc(1, sizeof *window);
   uint64_t rings = (uint64_t)ranks * WEFT_RING * sizeof(weft_ring_entry);
-  uint64_t control = rings + WEFT_FLAGS * sizeof(weft_window_flag), part = round_up(control + bytes, PART_ALIGNMENT);
+  uint64_t control = rings + WEFT_FLAGS * sizeof(weft_window_flag),
+           part = round_up(control + bytes + 64, PART_ALIGNMENT);
   if (!all_of(host, window && bytes < UINT64_C(1) << 46) || !there_is_room(host, part)) {
     free(window);
     return NULL;
   }
   *window = (weft_window){.win = MPI_WIN_NULL, .rank = (uint32_t)rank, .ranks = (uint32_t)ranks};
   window->rings = rings;
-  window->bytes = part;
+  window->bytes = part - 64; /* after alignment */
   window->used = control;
   for (uint32_t i = 0; i < WEFT_FLAGS; i++) window->free_flags[window->free_flag_count++] = i;
   MPI_Info info;

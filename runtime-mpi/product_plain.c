@@ -1,4 +1,5 @@
 /* Matrix products in plain C: the definition that every kernel is compared with. */
+#include "epilogue_inline.h"
 #include "product_private.h"
 
 typedef struct plain_work {
@@ -65,7 +66,12 @@ bool weft_product_plain(const weft_product_job *job) {
   return true;
 }
 
+static void combine(weft_pool pool, uint64_t count, const float *left, const float *right, float *out) {
+  inline_combine(pool, count, left, right, out);
+}
+
 static bool always(void) { return true; }
 
 extern const weft_kernel_set weft_kernels_plain;
-const weft_kernel_set weft_kernels_plain = {.name = "plain", .available = always, .product = weft_product_plain};
+const weft_kernel_set weft_kernels_plain = {
+    .name = "plain", .available = always, .product = weft_product_plain, .combine = combine};

@@ -26,6 +26,8 @@ typedef struct weft_kernel_set {
   bool (*available)(void);
   /** Does the job; false when it does not cover the job's formats, nothing done. */
   bool (*product)(const weft_product_job *job);
+  /** out[i] = left[i] + right[i], or the maximum or minimum of both; out may be one of them. */
+  void (*combine)(weft_pool pool, uint64_t count, const float *left, const float *right, float *out);
 } weft_kernel_set;
 
 /** The set called `name`; NULL `name`: the fastest available. NULL, with a message, when there is none of that name

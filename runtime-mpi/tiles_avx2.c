@@ -31,5 +31,6 @@ static bool available(void) { return __builtin_cpu_supports("avx2") && __builtin
 static bool product(const weft_product_job *job) { return weft_product_tiled(job, &tiles_avx2); }
 
 extern const weft_kernel_set weft_kernels_avx2;
-const weft_kernel_set weft_kernels_avx2 = {.name = "avx2", .available = available, .product = product};
+const weft_kernel_set weft_kernels_avx2 = {
+    .name = "avx2", .available = available, .product = product, .combine = combine};
 #endif

@@ -45,5 +45,6 @@ static bool available(void) { return __builtin_cpu_supports("avx512f") && __buil
 static bool product(const weft_product_job *job) { return weft_product_tiled(job, &tiles_avx512); }
 
 extern const weft_kernel_set weft_kernels_avx512;
-const weft_kernel_set weft_kernels_avx512 = {.name = "avx512", .available = available, .product = product};
+const weft_kernel_set weft_kernels_avx512 = {
+    .name = "avx512", .available = available, .product = product, .combine = combine};
 #endif

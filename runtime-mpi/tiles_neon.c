@@ -38,5 +38,6 @@ static bool available(void) { return true; }
 static bool product(const weft_product_job *job) { return weft_product_tiled(job, &tiles_neon); }
 
 extern const weft_kernel_set weft_kernels_neon;
-const weft_kernel_set weft_kernels_neon = {.name = "neon", .available = available, .product = product};
+const weft_kernel_set weft_kernels_neon = {
+    .name = "neon", .available = available, .product = product, .combine = combine};
 #endif

@@ -345,6 +345,10 @@ static void stream_i8(const int8_t *a, uint64_t k, const int8_t *b, uint64_t b_s
 
 /* ---- the set ---- */
 
+static void combine(weft_pool pool, uint64_t count, const float *left, const float *right, float *out) {
+  inline_combine(pool, count, left, right, out);
+}
+
 static const weft_tiles TILES = {
     .rows = TILE_ROWS,
     .cols = TILE_COLS,

@@ -324,11 +324,13 @@ static void silent_link(void **state) {
   unlink(out_path);
   char text[128];
   test_shape_print(&shape, text, sizeof text);
-  snprintf(command, sizeof command,
-           "%s %s mpi %s --in %s --out %s --steps 100000000 --timeout 1 & sleep 2; "
-           "victim=$(pgrep -f '^%s mpi %s --in %s' | tail -1); kill -STOP $victim; sleep 14; kill -CONT $victim; "
-           "wait $!",
-           command_mpirun(2), WEFT_RUN_SHAPE, text, in_path, out_path, WEFT_RUN_SHAPE, text, in_path);
+  snprintf(
+      command, sizeof command,
+      "cd %s; %s %s mpi %s --in in.h5 --out out.h5 --steps 100000000 --timeout 1 --map >log 2>&1 & runs=$!; cd %s; "
+      "until grep -q 'rank 1' log; do sleep 0.1; done; sleep 2; "
+      "victim=$(pgrep -f '^%s mpi %s --in in.h5' | tail -1); kill -STOP $victim; sleep 14; kill -CONT $victim; "
+      "wait $runs; code=$?; cat log; exit $code",
+      folder, command_mpirun(2), WEFT_RUN_SHAPE, text, folder, WEFT_RUN_SHAPE, text);
   command_run(command, LIMIT, &result);
   if (result.late) fail_with("it hangs");
   if (result.status == 0 || !strstr(result.output, "silent for 1 seconds")) fail_with("no timeout");
