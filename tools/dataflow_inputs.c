@@ -232,11 +232,11 @@ weft_status weft_tool_print_bindings(const weft_mlir_op *entry, const weft_tool_
     if (item->buffer == &b->buffers[i])
       print_words("memory", i, item->buffer->element, item->buffer->words, item->buffer->count);
     if (item->channel)
-      print_words("stream", i, item->channel->element, item->channel->words + item->channel->begin,
+      print_words("stream", i, item->channel->element, weft_channel_first(item->channel),
                   weft_channel_waiting(item->channel));
   }
   for (uint64_t i = 0; i < b->output_count; i++)
-    print_words("stream result", i, b->outputs[i].element, b->outputs[i].words + b->outputs[i].begin,
+    print_words("stream result", i, b->outputs[i].element, weft_channel_first(&b->outputs[i]),
                 weft_channel_waiting(&b->outputs[i]));
   return output ? write_hdf5(entry, b, output, diag) : WEFT_OK;
 }

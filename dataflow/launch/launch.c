@@ -203,7 +203,7 @@ static weft_status share_all(launch_run *r, weft_df_outcome *outcome) {
       list->begin = list->end = 0;
       for (uint64_t k = 0; good && k < count; k++) good = word_list_append(list, &k, 1);
     }
-    good = good && share(r, r->channels[i].home, list->words + list->begin, count * sizeof(uint64_t));
+    good = good && share(r, r->channels[i].home, word_list_first(list), count * sizeof(uint64_t));
     channel->begin = channel->end = 0;
     for (uint64_t k = 0; good && k < count; k++) good = weft_channel_push(channel, list->words[list->begin + k]);
   }
@@ -223,7 +223,7 @@ static weft_status prepare(launch_run *r) {
     queue *q = &r->queues.items[i];
     q->home = r->channels[i].home;
     bool here = q->home == r->queues.rank;
-    if (here && !word_list_append(&q->list, channel->words + channel->begin, weft_channel_waiting(channel)))
+    if (here && !word_list_append(&q->list, weft_channel_first(channel), weft_channel_waiting(channel)))
       return weft_error_memory(r->diag);
   }
   for (uint64_t i = 0; status == WEFT_OK && i < r->memory_count; i++)

@@ -71,9 +71,9 @@ static bool send_outgoing(server *s) {
       continue;
     }
     uint64_t words = word_list_length(&m->list), rest = words > MESSAGE_WORDS ? words - MESSAGE_WORDS : 0;
-    if (rest && !queues_put_back(s->queues, i, m->list.words + m->list.begin + MESSAGE_WORDS, rest)) s->failed = true;
-    if (MPI_Isend(m->list.words + m->list.begin, (int)(words - rest), MPI_UINT64_T, (int)s->queues->items[i].home,
-                  (int)i, s->mpi->comm, &m->request) != MPI_SUCCESS)
+    if (rest && !queues_put_back(s->queues, i, word_list_first(&m->list) + MESSAGE_WORDS, rest)) s->failed = true;
+    if (MPI_Isend(word_list_first(&m->list), (int)(words - rest), MPI_UINT64_T, (int)s->queues->items[i].home, (int)i,
+                  s->mpi->comm, &m->request) != MPI_SUCCESS)
       s->failed = true;
     m->next = s->sending;
     s->sending = m;
@@ -221,11 +221,17 @@ int weft_df_main_mpi(const weft_df_program *program, int argc, char **argv, char
     mpi.chips.rank = (uint32_t)rank;
     mpi.chips.ranks = (uint32_t)ranks;
     code = launch_main(program, &mpi.chips, argc, argv, said);
-    /* All have the same results; one tells. */
+    /* All have the same results; one tells. mpirun ends all processes as soon as one has failed, so that one fails. */
+    int worst = code;
+    MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, mpi.comm);
     if (rank != 0) {
       free(*said);
       *said = NULL;
+    } else if (!code && worst) {
+      free(*said);
+      say(said, "weft: another process failed\n");
     }
+    code = rank == 0 ? worst : 0;
     MPI_Comm_free(&mpi.comm);
   }
   MPI_Finalize();

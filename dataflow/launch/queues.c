@@ -61,7 +61,7 @@ static void check_end(weft_df_queues *all) {
 
 static void hand_on(queue_thread *thread, uint32_t index) {
   queue_port *port = &thread->ports[index];
-  put(thread->all, &thread->all->items[index], port->out.words + port->out.begin, word_list_length(&port->out));
+  put(thread->all, &thread->all->items[index], word_list_first(&port->out), word_list_length(&port->out));
   port->out.begin = port->out.end = 0;
 }
 
@@ -179,7 +179,7 @@ void queue_thread_close(queue_thread *thread) {
   for (uint32_t i = 0; i < all->count; i++) {
     word_list *in = &thread->ports[i].in, *list = &all->items[i].list;
     if (!word_list_length(in)) continue;
-    if (!word_list_append(in, list->words + list->begin, word_list_length(list))) all->failed = true;
+    if (!word_list_append(in, word_list_first(list), word_list_length(list))) all->failed = true;
     swap_lists(in, list);
   }
   all->live--;
@@ -227,7 +227,7 @@ bool queues_put_back(weft_df_queues *all, uint32_t index, const uint64_t *words,
   word_list *list = &all->items[index].list, joined = {0};
   pthread_mutex_lock(&all->lock);
   bool good = word_list_append(&joined, words, count) &&
-              word_list_append(&joined, list->words + list->begin, word_list_length(list));
+              word_list_append(&joined, word_list_first(list), word_list_length(list));
   if (good) swap_lists(&joined, list);
   pthread_mutex_unlock(&all->lock);
   free(joined.words);

@@ -16,6 +16,10 @@ typedef struct word_list {
 } word_list;
 bool word_list_append(word_list *list, const uint64_t *words, uint64_t count);
 static inline uint64_t word_list_length(const word_list *list) { return list->end - list->begin; }
+/* The first word; NULL when there never was one. */
+static inline uint64_t *word_list_first(const word_list *list) {
+  return list->words ? list->words + list->begin : NULL;
+}
 
 typedef struct queue_thread queue_thread;
 

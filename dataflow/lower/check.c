@@ -157,7 +157,7 @@ static bool admit_op(lowering *l, const weft_mlir_op *op, bool channels) {
   if (!admit_types(l, op, control || end)) return false;
   for (uint32_t r = 0; r < op->region_count; r++) {
     const weft_mlir_region *region = weft_mlir_op_region(op, r);
-    if (region->first != region->last) return refuse(l, op, NULL, "a region has several blocks");
+    if (region->first != region->last) return refuse(l, op, "write its control flow as scf ops", "a region has several blocks");
     if (region->first && !admit_block(l, region->first, channels)) return false;
   }
   return true;
@@ -186,6 +186,7 @@ bool lower_is_token_graph(const weft_mlir_op *graph) {
 
 bool lower_admit(lowering *l, const weft_mlir_op *graph, bool channels) {
   l->body = weft_mlir_op_block(graph, 0);
+  if (!l->body) return refuse(l, graph, "write its control flow as scf ops", "its body has several blocks");
   bool start = weft_mlir_code(graph) != WEFT_DATAFLOW_GRAPH ||
                (l->body && l->body->argument_count && l->body->arguments[0].type->kind == WEFT_MLIR_NONE_TYPE);
   if (!start) return refuse(l, graph, NULL, "the first argument must be the start, of type none");

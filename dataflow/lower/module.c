@@ -14,7 +14,6 @@ typedef struct module_lowering {
 } module_lowering;
 
 static bool has_memory_body(const weft_mlir_op *function) {
-  if (!weft_mlir_op_block(function, 0)) return false;
   for (const weft_mlir_op *op = weft_mlir_next(function, NULL); op; op = weft_mlir_next(function, op)) {
     uint32_t code = weft_mlir_code(op);
     if (code == WEFT_OP_MEMREF_LOAD || code == WEFT_OP_MEMREF_STORE || code == WEFT_OP_MEMREF_COPY) return true;

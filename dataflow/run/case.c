@@ -244,7 +244,7 @@ static weft_status compare_streams(case_run *r, const weft_json *launch, const w
   weft_status status = WEFT_OK;
   for (uint64_t i = 0; status == WEFT_OK && list && i < list->count && i < r->output_count; i++) {
     weft_channel *channel = &r->outputs[i];
-    status = case_compare_words(r, &list->items[i], channel->name, channel->element, channel->words + channel->begin,
+    status = case_compare_words(r, &list->items[i], channel->name, channel->element, weft_channel_first(channel),
                                 weft_channel_waiting(channel));
     channel->begin = channel->end;
   }
@@ -270,7 +270,7 @@ static weft_status run_threads(case_run *r, const weft_json *launch, const weft_
   for (uint64_t i = 0; status == WEFT_OK && waiting && i < waiting->count; i++) {
     const weft_channel *channel = case_channel(r, waiting->items[i].key);
     if (!channel) return case_wrong(r, &waiting->items[i], "no stream is called so");
-    status = case_compare_words(r, &waiting->items[i], channel->name, channel->element, channel->words + channel->begin,
+    status = case_compare_words(r, &waiting->items[i], channel->name, channel->element, weft_channel_first(channel),
                                 weft_channel_waiting(channel));
   }
   return status;

@@ -89,6 +89,10 @@ typedef struct weft_channel {
 /** False when memory is exhausted. */
 bool weft_channel_push(weft_channel *channel, uint64_t word);
 static inline uint64_t weft_channel_waiting(const weft_channel *channel) { return channel->end - channel->begin; }
+/** The first token that waits; NULL when there never was one. */
+static inline const uint64_t *weft_channel_first(const weft_channel *channel) {
+  return channel->words ? channel->words + channel->begin : NULL;
+}
 void weft_channel_free(weft_channel *channel);
 
 /** What an input of a graph, function or thread is bound to: by its type a word, a buffer or a channel. */

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The commands over MLIR text, end to end: tests/dataflow/commands.sh BUILD-FOLDER WORK-FOLDER PART
 # Parts: commands, chips.
-set -euo pipefail
+set -eEuo pipefail
 build=$(cd "$1" && pwd)
 work=$2/$3
 part=$3
@@ -25,6 +25,13 @@ refused() {
   "$@" > refused.out 2> refused.err || got=$?
   [ $got = 1 ] || { cat refused.out refused.err >&2; fail "status $got: $*"; }
   grep -qF -e "$words" refused.err || { cat refused.err >&2; fail "no words '$words': $*"; }
+}
+
+# failed COMMAND...: exit status 1; what it said is in said.txt.
+failed() {
+  local got=0
+  "$@" > said.txt 2>&1 || got=$?
+  [ $got = 1 ] || { cat said.txt >&2; fail "status $got: $*"; }
 }
 
 # says WORDS COMMAND...: it ends well and prints a line of exactly these words.
@@ -67,6 +74,12 @@ part_commands() {
   weft lower dot.mlir --generic -o dot.generic.mlir
   weft lower dot.generic.mlir -o dot.again.mlir
   cmp dot.df.mlir dot.again.mlir
+  weft fmt dot.generic.mlir -o dot.again.mlir
+  cmp dot.df.mlir dot.again.mlir
+  weft fmt dot.df.mlir --generic -o dot.again.mlir
+  cmp dot.generic.mlir dot.again.mlir
+  weft show dot.df.mlir --dot > dot.dot
+  grep -q 'label="for, line' dot.dot
   # Memories through HDF5.
   weft run dot.mlir --arg 0=2 --mem '1=[1, 2]' --mem '2=[3, 4]' -o memories.h5 > said.txt
   says 'result 0: 11' weft interp dot.mlir --arg 0=2 --mem 1=memories.h5:/mem1 --mem 2=memories.h5:/mem2
@@ -120,9 +133,9 @@ part_chips() {
   sed 's/\[6, "@A"/[8, "@A"/' "$cases/103-threads.json" > faults.json
   for program in "$cases/103-threads.mlir" published.mlir; do
     weft codegen "$program" -o threads
-    ninja -C threads --quiet > ninja.txt 2>&1 || { cat ninja.txt >&2; fail ninja; }
-    [ ! -s ninja.txt ] || grep -qv warning ninja.txt
-    for case in "$cases/103-threads.json" placed.json many.json; do
+    ninja -C threads > ninja.txt 2>&1 || { cat ninja.txt >&2; fail ninja; }
+    [ "$(grep -c warning ninja.txt)" = 0 ] || { cat ninja.txt >&2; fail "emitted C has warnings"; }
+      for case in "$cases/103-threads.json" placed.json many.json; do
       threads/run-local "$case" > said.txt 2>&1 || { cat said.txt >&2; fail "run-local $case"; }
       for n in 1 2 3 4; do
         timeout 60 $launch -n $n threads/run "$case" > said.txt 2>&1 || { cat said.txt >&2; fail "$n processes: $case"; }
@@ -130,13 +143,12 @@ part_chips() {
       done
     done
     for n in 1 2 3; do
-      ! timeout 60 $launch -n $n threads/run waits.json > said.txt 2>&1
+      failed timeout 60 $launch -n $n threads/run waits.json
       grep -q '@consumer.*no token comes any more; it waits for the channel q' said.txt
-      ! timeout 60 $launch -n $n threads/run faults.json > said.txt 2>&1
+      failed timeout 60 $launch -n $n threads/run faults.json
       grep -q '@producer.*index out of bounds' said.txt
     done
   done
-  ninja -C threads --quiet
   [ "$(ninja -C threads | tail -1)" = 'ninja: no work to do.' ]
 }
 

@@ -157,6 +157,39 @@ static void test_refusals(void **state) {
       false,
       GRAPH("  %v = \"vector.broadcast\"(%x) : (i32) -> vector<4xi32>\n  memref.store %x, %m[%n] : memref<?xi32>\n"), 7,
       "cannot lower vector.broadcast");
+  expect_not_lowered(false,
+                     "func.func @bad(%m: memref<*xi32>, %k: memref<?xi32>, %n: index, %x: i32) {\n  memref.store %x, "
+                     "%k[%n] : memref<?xi32>\n  memref.copy %m, %k : memref<*xi32> to memref<?xi32>\n  return\n}\n",
+                     3, "the memref is unranked");
+  expect_not_lowered(false,
+                     "func.func @bad(%m: memref<?x?xi32>, %n: index, %x: i32) {\n  memref.store %x, %m[%n, %n] : "
+                     "memref<?x?xi32>\n  return\n}\n",
+                     2, "only the first extent may be dynamic");
+  expect_not_lowered(false,
+                     "func.func @bad(%m: memref<?xvector<4xi32>>, %n: index) {\n  %v = memref.load %m[%n] : "
+                     "memref<?xvector<4xi32>>\n  return\n}\n",
+                     2, "the element type is no scalar");
+  expect_not_lowered(false,
+                     GRAPH("  %v = \"memref.load\"(%m, %n) {ordering = 1 : i64} : (memref<?xi32>, index) -> i32\n"), 7,
+                     "the access is atomic");
+  expect_not_lowered(
+      false, GRAPH("  %v = arith.constant dense<1> : vector<4xi32>\n  memref.store %x, %m[%n] : memref<?xi32>\n"), 7,
+      "the constant is no scalar");
+  expect_not_lowered(false,
+                     "dataflow.graph private @bad(%s: none, %w: i128, %n: index, %x: i32, %m: memref<?xi32>) -> () "
+                     "attributes {input_segments = array<i32: 3, 0, 1>} {\n"
+                     "  memref.store %x, %m[%n] : memref<?xi32>\n  dataflow.graph.return %s : none\n}\n",
+                     1, "an argument has a type that tokens cannot have");
+  expect_not_lowered(
+      false,
+      GRAPH("  %t = arith.constant true\n  %k = arith.extsi %x : i32 to i128\n  %r = scf.if %t -> (i128) "
+            "{ scf.yield %k : i128 } else { scf.yield %k : i128 }\n  memref.store %x, %m[%n] : "
+            "memref<?xi32>\n"),
+      8, "a value has a type that tokens cannot have");
+  expect_not_lowered(false,
+                     "func.func @bad(%m: memref<?xi32>, %n: index, %x: i32) {\n  memref.store %x, %m[%n] : "
+                     "memref<?xi32>\n  \"cf.br\"()[^bb1] : () -> ()\n^bb1:\n  return\n}\n",
+                     1, "its body has several blocks");
   expect_refused("dataflow.graph private @g(%x: i32) -> () {\n dataflow.graph.return %x : i32\n}", 1,
                  "a graph's first argument must be its start");
 }
@@ -182,6 +215,16 @@ static void test_publish_refusals(void **state) {
                      THREAD("\"dataflow.thread.launch\"() <{callee = @fine, operandSegmentSizes = array<i32: 0, 0, "
                             "0>}> : () -> ()\n" EMPTY),
                      8, "a thread is launched inside a thread");
+  expect_not_lowered(true, EMPTY, 1, "completion cannot be handed through");
+  expect_not_lowered(true, "func.func private @f() {\n" EMPTY "return\n}\n" THREAD("func.call @f() : () -> ()\n" EMPTY),
+                     2, "completion cannot be handed through");
+  expect_not_lowered(
+      true,
+      THREAD("%r = \"loom.spatial_region\"() <{operandSegmentSizes = array<i32: 0, 0, 0, 0>, "
+             "resultSegmentSizes = array<i32: 0, 1>}> ({\n^bb0:\n%a = memref.alloc() : memref<4xi32>\n"
+             "\"loom.spatial_yield\"(%a) <{operandSegmentSizes = array<i32: 0, 1>}> : (memref<4xi32>) -> "
+             "()\n}) {source_maps = []} : () -> memref<4xi32>\n"),
+      11, "a memory result is no memory input of the region");
   expect_not_lowered(
       true,
       THREAD(REGION("1, 0, 0, 1", "%v, %c", "(%a: i32, %o: !dataflow.channel<i32>)", "i32, !dataflow.channel<i32>",
