@@ -70,7 +70,8 @@ static weft_status lift_leaf(weft_lift *l, uint32_t id, uint64_t index, area a) 
     return weft_lift_refuse(l, id, "operand %llu is not a shifted page", (unsigned long long)index);
   // Rows past the result's end are dead; so the last page of the unit may be cut.
   const uint64_t top = g->row_t * WEFT_GRAPH_TILE, last = top + (g->sub_rows - 1) * WEFT_GRAPH_TILE;
-  a.col_end = weft_min_u64(a.col_end, g->plane.cols);
+  const uint64_t left = g->col_t * WEFT_GRAPH_TILE;
+  a.col_end = weft_min_u64(a.col_end, g->plane.cols - left);
   if (g->sub_rows == 1) a.row_end = weft_min_u64(a.row_end, g->plane.rows - top);
   if (a.row0 >= a.row_end || a.col0 >= a.col_end) return WEFT_OK;
   int64_t row_shift = floor_divide(map->base + (int64_t)a.col0, width), col_shift = map->base - row_shift * width;
@@ -79,11 +80,11 @@ static weft_status lift_leaf(weft_lift *l, uint32_t id, uint64_t index, area a) 
     return weft_lift_refuse(l, id, "operand %llu is read outside its page", (unsigned long long)index);
   const uint64_t cols_t = tensor->tiles.cols_t, tile_row = walk.base / cols_t, tile_col = walk.base % cols_t;
   const int64_t row_offset = ((int64_t)tile_row - (int64_t)g->row_t) * WEFT_GRAPH_TILE + row_shift;
-  const int64_t col_offset = (int64_t)(tile_col * WEFT_GRAPH_TILE) + col_shift;
+  const int64_t col_offset = ((int64_t)tile_col - (int64_t)g->col_t) * WEFT_GRAPH_TILE + col_shift;
   uint64_t last_rows = weft_min_u64(last + a.row_end, g->plane.rows), cols = a.col_end - a.col0;
   last_rows = last_rows > last + a.row0 ? last_rows - last - a.row0 : 0;
   uint64_t elements = ((g->sub_rows - 1) * (a.row_end - a.row0) + last_rows) * cols;
-  const area whole = {top + a.row0, weft_min_u64(last + a.row_end, g->plane.rows), a.col0, a.col_end};
+  const area whole = {top + a.row0, weft_min_u64(last + a.row_end, g->plane.rows), left + a.col0, left + a.col_end};
   return add_area(l, id, load->load.tensor, row_offset, col_offset, &whole, elements);
 }
 

@@ -74,7 +74,7 @@ weft_status weft_lift_transpose(weft_lift *l, uint32_t id) {
   weft_status status = weft_lift_find(l, id, stage->ins[0], &x);
   if (status != WEFT_OK) return status;
   bool whole = x.load && x.tensor->elems.rows == g->plane.cols && x.tensor->elems.cols == g->plane.rows &&
-               g->sub_rows == g->plane.rows_t && walks_tiles(g, &x.walk, 1, x.tensor->tiles.cols_t);
+               weft_stores_whole(g) && walks_tiles(g, &x.walk, 1, x.tensor->tiles.cols_t);
   if (!whole) return weft_lift_refuse(l, id, "it transposes the tiles of what is no transposed tensor");
   return weft_lift_append(l, id, &(weft_graph_op){.kind = WEFT_GRAPH_TRANSPOSE, .ins = &x.value, .in_count = 1});
 }
@@ -195,7 +195,7 @@ static weft_status lift_gather(weft_lift *l, uint32_t id) {
   uint64_t slots = weft_max_u64(1, weft_min_u64(WEFT_GRAPH_TILE, g->plane.rows));
   weft_lift_source ids;
   if (stage->in_count != slots + 1 || generic->in_count != slots + 1 || g->block_h != 1 || g->block_w != 1 ||
-      g->sub_rows != g->plane.rows_t || !runs_over(generic, WEFT_GRAPH_TILE, WEFT_GRAPH_TILE) ||
+      !weft_stores_whole(g) || !runs_over(generic, WEFT_GRAPH_TILE, WEFT_GRAPH_TILE) ||
       !weft_map_is(&generic->out, 0, WEFT_GRAPH_TILE, 1) || !weft_map_is(&generic->ins[0], 0, WEFT_GRAPH_TILE, 0))
     return weft_lift_refuse(l, id, "it takes rows by index otherwise than one an operand");
   weft_status status = weft_lift_find(l, id, stage->ins[0], &ids);

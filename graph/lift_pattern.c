@@ -38,7 +38,7 @@ static bool stride_is(uint64_t stride, uint64_t expected, uint64_t steps) { retu
 
 bool weft_walks_like(const weft_geometry *g, const weft_walk *walk) {
   const uint64_t cols_t = g->plane.cols_t;
-  return walk->base == g->row_t * cols_t && walk->block_h == g->block_h && walk->block_w == g->block_w &&
+  return walk->base == g->row_t * cols_t + g->col_t && walk->block_h == g->block_h && walk->block_w == g->block_w &&
          walk->k == 0 && stride_is(walk->stride_w, 1, g->block_w) && stride_is(walk->stride_h, cols_t, g->block_h) &&
          stride_is(walk->sub_h, g->block_h * cols_t, g->sub_rows) && stride_is(walk->sub_w, g->block_w, g->sub_cols);
 }
@@ -77,6 +77,7 @@ weft_status weft_lift_geometry(weft_lift *l, uint32_t store, weft_geometry *g) {
                        .tensor = stage->store.tensor,
                        .plane = {tensor->elems.rows, tensor->elems.cols, tensor->tiles.rows_t, cols_t},
                        .row_t = cols_t ? walk.base / cols_t : 0,
+                       .col_t = cols_t ? walk.base % cols_t : 0,
                        .sub_rows = stage->store.sub_blocks.first,
                        .sub_cols = stage->store.sub_blocks.second,
                        .block_h = walk.block_h,
@@ -89,13 +90,13 @@ weft_status weft_lift_geometry(weft_lift *l, uint32_t store, weft_geometry *g) {
     return WEFT_OK;
   }
   uint64_t rows, cols;
-  bool whole = item && item->coord.first == 0 && item->coord.second == 0 && walk.base % cols_t == 0 &&
-               !weft_mul_overflow(g->block_h, g->sub_rows, &rows) &&
-               !weft_mul_overflow(g->block_w, g->sub_cols, &cols) && cols == cols_t && rows &&
-               item->row0_t == g->row_t && item->col0_t == 0 && item->h_t == rows && item->w_t == cols &&
-               g->row_t < tensor->tiles.rows_t && rows <= tensor->tiles.rows_t - g->row_t;
-  if (!whole || !weft_walks_like(g, &walk))
-    return weft_lift_refuse(l, store, "it does not walk whole rows of '%s' block by block", tensor->name);
+  bool inside = item && item->coord.first == 0 && item->coord.second == 0 &&
+                !weft_mul_overflow(g->block_h, g->sub_rows, &rows) &&
+                !weft_mul_overflow(g->block_w, g->sub_cols, &cols) && cols && rows && item->row0_t == g->row_t &&
+                item->col0_t == g->col_t && item->h_t == rows && item->w_t == cols && cols <= cols_t - g->col_t &&
+                g->row_t < tensor->tiles.rows_t && rows <= tensor->tiles.rows_t - g->row_t;
+  if (!inside || !weft_walks_like(g, &walk))
+    return weft_lift_refuse(l, store, "it does not walk rows of '%s' block by block", tensor->name);
   return WEFT_OK;
 }
 

@@ -15,16 +15,20 @@ typedef struct weft_walk {
 bool weft_walk_of(const weft_access_pattern *pattern, weft_walk *walk);
 
 /** How a unit's Store walks its tensor: sub-blocks of block_h x block_w tiles, `sub_rows` x `sub_cols` of them, from
- * tile row row_t on, all columns. */
+ * tile (row_t, col_t) on. */
 typedef struct weft_geometry {
   uint32_t store; /**< stage */
   uint32_t tensor;
   weft_plane plane;
-  uint64_t row_t, sub_rows, sub_cols, block_h, block_w;
+  uint64_t row_t, col_t, sub_rows, sub_cols, block_h, block_w;
 } weft_geometry;
 
 /** Elements of a page of the unit along its columns. */
 static inline uint64_t weft_page_width(const weft_geometry *g) { return g->block_h * g->block_w * WEFT_GRAPH_TILE; }
+/** Whether the unit stores all of its tensor. */
+static inline bool weft_stores_whole(const weft_geometry *g) {
+  return g->block_h * g->sub_rows == g->plane.rows_t && g->block_w * g->sub_cols == g->plane.cols_t;
+}
 /** Whether the walk visits the tiles of an equally large tensor in the Store's order. */
 bool weft_walks_like(const weft_geometry *g, const weft_walk *walk);
 /** Whether the map is base 0, `row` along 5 and `col` along 6 (0: the term is absent). */

@@ -107,7 +107,7 @@ static weft_status lift_matmul(weft_lift *l, uint32_t id) {
   if (!a.load || !b.load) return weft_lift_refuse(l, id, "an operand is no tensor");
   if (m->interm != WEFT_NONE) return weft_lift_refuse(l, id, "it spills");
   if (m->block.osh != g->block_h || m->block.osw != g->block_w || m->sub_blocks.first != g->sub_rows ||
-      m->sub_blocks.second != g->sub_cols || g->row_t)
+      m->sub_blocks.second != g->sub_cols || !weft_stores_whole(g))
     return weft_lift_refuse(l, id, "its sub-blocks are not those of its store");
   const uint64_t k_t = a.tensor->tiles.cols_t, ibw = m->block.ibw;
   uint64_t blocks, k_stride;
@@ -181,13 +181,13 @@ static bool is_broadcast(const weft_geometry *g, const weft_lift_source *s, cons
   const weft_walk *walk = &s->walk;
   if (elems.rows == plane->rows && elems.cols == plane->cols && weft_map_is(map, 0, width, 1))
     return weft_walks_like(g, walk);
-  if (g->block_h != 1 || g->sub_cols > 1 || walk->block_h != 1 || walk->k || (walk->block_w > 1 && walk->stride_w != 1))
-    return false;
+  if (g->block_h != 1 || walk->block_h != 1 || walk->k || (walk->block_w > 1 && walk->stride_w != 1)) return false;
   bool still = walk->base == 0 && (walk->sub_h == 0 || g->sub_rows <= 1);
   bool down = walk->base == g->row_t && (walk->sub_h == 1 || g->sub_rows <= 1);
   if (elems.rows == 1 && elems.cols == plane->cols)
-    return still && walk->block_w == plane->cols_t && weft_map_is(map, 0, 0, 1);
-  if (elems.cols != 1 || walk->block_w != 1) return false;
+    return still && walk->block_w == g->block_w && (walk->sub_w == g->block_w || g->sub_cols <= 1) &&
+           weft_map_is(map, 0, 0, 1);
+  if (elems.cols != 1 || walk->block_w != 1 || (walk->sub_w && g->sub_cols > 1)) return false;
   if (elems.rows == plane->rows && weft_map_is(map, 0, WEFT_GRAPH_TILE, 0)) return down;
   return elems.rows == 1 && still && weft_map_is(map, 0, 0, 0);
 }
@@ -286,7 +286,7 @@ static weft_status lift_reduce(weft_lift *l, uint32_t id) {
   if (status != WEFT_OK) return status;
   for (uint64_t i = 0; i < stage->in_count; i++)
     if (!sources[i].load) return weft_lift_refuse(l, id, "it reduces what is no tensor");
-  if (!broadcast || g->block_h * g->sub_rows != g->plane.rows_t)
+  if (!broadcast || !weft_stores_whole(g))
     return weft_lift_refuse(l, id, "an operand is read neither whole nor as a row, a column or one element");
   weft_graph_op op = {.kind = WEFT_GRAPH_REDUCE,
                       .ins = ins,
@@ -318,7 +318,7 @@ static weft_status lift_generic(weft_lift *l, uint32_t id) {
   bool broadcast;
   if (status == WEFT_OK) status = find_operands(l, id, g, &sources, &ins, &broadcast);
   if (status != WEFT_OK) return status;
-  bool whole = g->block_h * g->sub_rows == g->plane.rows_t;
+  bool whole = weft_stores_whole(g);
   if ((!broadcast || !whole) && weft_generic_is_copy(generic)) return weft_lift_copy(l, id);
   if (!broadcast || !whole)
     return weft_lift_refuse(l, id, "an operand is read neither whole nor as a row, a column or one element");
@@ -356,7 +356,7 @@ static weft_status lift_all_reduce(weft_lift *l, uint32_t id) {
   if (combine->kind != WEFT_COMPUTE_GENERIC || !stage->in_count || stage->in_count != combine->generic.in_count)
     return weft_lift_refuse(l, id, "its combine does not match its operands");
   if (stage->in_count > WEFT_MAX_NODES) return weft_lift_refuse(l, id, "it has more than %d operands", WEFT_MAX_NODES);
-  if (g->block_h * g->sub_rows != g->plane.rows_t) return weft_lift_refuse(l, id, "it reduces a part of its result");
+  if (!weft_stores_whole(g)) return weft_lift_refuse(l, id, "it reduces a part of its result");
   weft_status status = check_iterators(l, id, &combine->generic);
   uint32_t ins[WEFT_MAX_NODES];
   for (uint32_t i = 0; i < stage->in_count && status == WEFT_OK; i++) {

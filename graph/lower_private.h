@@ -5,6 +5,10 @@
 
 #include "graph_private.h"
 
+/** Most tiles of a page where a row may be computed in parts, and of a row that a copy moves at once. */
+#define WEFT_PART_TILES 8
+#define WEFT_STRIP_TILES 256
+
 /** A row of ops that ends in one stored value: a head and its epilogues. */
 typedef struct weft_unit {
   uint32_t *ops; /**< in order; the last one's result is stored */

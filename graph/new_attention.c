@@ -23,41 +23,40 @@ uint32_t new_assemble(weft_graph *graph, const char *name, const new_block *bloc
 }
 
 new_rotation new_rotation_of(weft_graph *graph, const char *prefix, uint32_t cos, uint32_t sin, uint64_t tokens,
-                             uint64_t size, uint64_t stacked) {
-  uint64_t half = size / 2, copies = tokens == 1 ? 1 : stacked; // a single row is broadcast
+                             uint64_t size, uint64_t heads) {
+  uint64_t half = size / 2;
   uint32_t minus = new_pointwise(graph, new_name(graph, prefix, "minus_sin"), &sin, 1, "$0 -1 mul");
-  new_block *blocks = WEFT_NEW_ARRAY(graph->arena, new_block, 4 * copies);
+  new_block *blocks = WEFT_NEW_ARRAY(graph->arena, new_block, 4 * heads);
   if (!blocks) return (new_rotation){WEFT_NONE, WEFT_NONE};
-  for (uint64_t i = 0; i < copies; i++) {
-    for (uint64_t side = 0; side < 2; side++) {
-      blocks[2 * i + side] = (new_block){cos, 0, 0, tokens, half, i * tokens, side * half};
-      blocks[2 * (copies + i) + side] = (new_block){side ? sin : minus, 0, 0, tokens, half, i * tokens, side * half};
-    }
+  for (uint64_t i = 0; i < 2 * heads; i++) {
+    blocks[i] = (new_block){cos, 0, 0, tokens, half, 0, i * half};
+    blocks[2 * heads + i] = (new_block){i % 2 ? sin : minus, 0, 0, tokens, half, 0, i * half};
   }
-  uint32_t count = (uint32_t)(2 * copies);
-  uint32_t both = new_assemble(graph, new_name(graph, prefix, "cos"), blocks, count, copies * tokens, size);
+  uint32_t count = (uint32_t)(2 * heads);
+  uint32_t both = new_assemble(graph, new_name(graph, prefix, "cos"), blocks, count, tokens, heads * size);
   uint32_t signed_sin =
-      new_assemble(graph, new_name(graph, prefix, "sin"), blocks + count, count, copies * tokens, size);
+      new_assemble(graph, new_name(graph, prefix, "sin"), blocks + count, count, tokens, heads * size);
   return (new_rotation){both, signed_sin};
 }
 
-uint32_t new_rotated(weft_graph *graph, const char *prefix, uint32_t x, const new_heads *shape, uint64_t first,
-                     uint64_t count, new_rotation rotation) {
-  const uint64_t t = shape->tokens, size = shape->size, half = size / 2;
-  new_block *blocks = WEFT_NEW_ARRAY(graph->arena, new_block, 3 * count);
-  if (!blocks) return WEFT_NONE;
-  new_block *swapped = blocks + count;
-  for (uint64_t i = 0; i < count; i++) {
-    uint64_t col = (first + i) * size;
-    blocks[i] = (new_block){x, 0, col, t, size, i * t, 0};
-    swapped[2 * i] = (new_block){x, 0, col + half, t, half, i * t, 0};
-    swapped[2 * i + 1] = (new_block){x, 0, col, t, half, i * t, half};
-  }
-  uint32_t plain = new_assemble(graph, new_name(graph, prefix, "heads"), blocks, (uint32_t)count, count * t, size);
+uint32_t new_rotated(weft_graph *graph, const char *prefix, uint32_t x, uint64_t tokens, uint64_t size, uint64_t heads,
+                     new_rotation rotation) {
+  const uint64_t half = size / 2;
+  new_block *swapped = WEFT_NEW_ARRAY(graph->arena, new_block, 2 * heads);
+  if (!swapped) return WEFT_NONE;
+  for (uint64_t i = 0; i < 2 * heads; i++) swapped[i] = (new_block){x, 0, (i ^ 1) * half, tokens, half, 0, i * half};
   uint32_t other =
-      new_assemble(graph, new_name(graph, prefix, "swapped"), swapped, (uint32_t)(2 * count), count * t, size);
-  const uint32_t ins[] = {plain, other, rotation.cos, rotation.sin};
+      new_assemble(graph, new_name(graph, prefix, "swapped"), swapped, (uint32_t)(2 * heads), tokens, heads * size);
+  const uint32_t ins[] = {x, other, rotation.cos, rotation.sin};
   return new_pointwise(graph, new_name(graph, prefix, "rotated"), ins, 4, "$0 $2 mul $1 $3 mul add");
+}
+
+uint32_t new_queries(weft_graph *graph, const char *prefix, uint32_t q, const new_heads *shape, uint64_t key) {
+  const uint64_t t = shape->tokens, size = shape->size, group = shape->heads / shape->kv_heads;
+  new_block *blocks = WEFT_NEW_ARRAY(graph->arena, new_block, group);
+  if (!blocks) return WEFT_NONE;
+  for (uint64_t i = 0; i < group; i++) blocks[i] = (new_block){q, 0, (key * group + i) * size, t, size, i * t, 0};
+  return new_assemble(graph, new_name(graph, prefix, "queries"), blocks, (uint32_t)group, group * t, size);
 }
 
 uint32_t new_attention(weft_graph *graph, const char *prefix, uint32_t queries, uint32_t keys, uint32_t values,

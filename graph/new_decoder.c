@@ -7,10 +7,9 @@ typedef struct decoder {
   const weft_decoder_options *o;
   weft_graph *graph;
   new_heads heads;
-  uint64_t group;         /**< queries to a key */
   uint32_t pos, position; /**< the state; its value in this step */
   uint32_t bound;         /**< position + 1: keys there are */
-  new_rotation rotation;
+  new_rotation turn_q, turn_k;
 } decoder;
 
 static weft_status check_options(const weft_decoder_options *o, weft_diag *diag) {
@@ -80,24 +79,35 @@ static uint32_t token_of_step(decoder *d, uint32_t last) {
 /* ---- layers -------------------------------------------------------------------------------------------------------
  */
 
-/** What one key and its queries give. Keys are kept as columns, values as rows. */
+/** What one key and its queries give. */
 static uint32_t attend_key(const decoder *d, uint64_t layer, uint64_t key, uint32_t q, uint32_t k, uint32_t v) {
   weft_graph *graph = d->graph;
-  const uint64_t size = d->heads.size;
+  const uint64_t size = d->heads.size, context = d->o->context;
   const char *prefix =
       weft_arena_printf(graph->arena, "layers.%llu.%llu", (unsigned long long)layer, (unsigned long long)key);
   if (!prefix) return WEFT_NONE;
-  const uint64_t keys[] = {size, d->o->context}, values[] = {d->o->context, size}, row[] = {1, size};
-  uint32_t k_state = weft_graph_state(graph, new_name(graph, prefix, "keys"), d->o->dtype, 2, keys);
-  uint32_t v_state = weft_graph_state(graph, new_name(graph, prefix, "values"), d->o->dtype, 2, values);
-  uint32_t queries = as_operand(
-      d, new_rotated(graph, new_name(graph, prefix, "q"), q, &d->heads, key * d->group, d->group, d->rotation));
-  uint32_t rotated = as_operand(d, new_rotated(graph, new_name(graph, prefix, "k"), k, &d->heads, key, 1, d->rotation));
-  const uint64_t at[] = {0, key * size};
-  uint32_t value = weft_graph_slice(graph, new_name(graph, prefix, "v"), v, at, row);
-  uint32_t k_next = weft_graph_update(graph, new_name(graph, prefix, "keys.next"), k_state, rotated, d->pos, 1);
-  uint32_t v_next = weft_graph_update(graph, new_name(graph, prefix, "values.next"), v_state, value, d->pos, 0);
-  return new_attention(graph, prefix, queries, k_next, v_next, d->bound, size);
+  const uint64_t k_at[] = {key * size, 0}, k_extents[] = {size, context}, v_at[] = {0, key * size},
+                 v_extents[] = {context, size};
+  uint32_t queries = new_queries(graph, prefix, q, &d->heads, key);
+  uint32_t keys = weft_graph_slice(graph, new_name(graph, prefix, "keys"), k, k_at, k_extents);
+  uint32_t values = weft_graph_slice(graph, new_name(graph, prefix, "values"), v, v_at, v_extents);
+  return as_operand(d, new_attention(graph, prefix, queries, keys, values, d->bound, size));
+}
+
+/** The heads of one layer side by side. Its keys are kept as columns, by head; its values as rows. */
+static uint32_t attend(const decoder *d, uint64_t layer, uint32_t q, uint32_t k, uint32_t v) {
+  weft_graph *graph = d->graph;
+  const new_heads *h = &d->heads;
+  const uint64_t kv = h->kv_heads * h->size, keys[] = {kv, d->o->context}, values[] = {d->o->context, kv};
+  uint32_t k_state = weft_graph_state(graph, layer_name(d, layer, "keys"), d->o->dtype, 2, keys);
+  uint32_t v_state = weft_graph_state(graph, layer_name(d, layer, "values"), d->o->dtype, 2, values);
+  q = as_operand(d, new_rotated(graph, layer_name(d, layer, "q"), q, 1, h->size, h->heads, d->turn_q));
+  k = as_operand(d, new_rotated(graph, layer_name(d, layer, "k"), k, 1, h->size, h->kv_heads, d->turn_k));
+  k = weft_graph_update(graph, layer_name(d, layer, "keys.next"), k_state, k, d->pos, 1);
+  v = weft_graph_update(graph, layer_name(d, layer, "values.next"), v_state, v, d->pos, 0);
+  uint32_t *by_key = WEFT_NEW_ARRAY(graph->arena, uint32_t, h->kv_heads);
+  for (uint64_t key = 0; by_key && key < h->kv_heads; key++) by_key[key] = attend_key(d, layer, key, q, k, v);
+  return by_key ? new_concat_heads(graph, layer_name(d, layer, "heads"), by_key, h) : WEFT_NONE;
 }
 
 static uint32_t attention(const decoder *d, uint64_t layer, uint32_t x) {
@@ -113,12 +123,7 @@ static uint32_t attention(const decoder *d, uint64_t layer, uint32_t x) {
   uint32_t q = weft_graph_matmul(graph, layer_name(d, layer, "q"), y, wq);
   uint32_t k = weft_graph_matmul(graph, layer_name(d, layer, "k"), y, wk);
   uint32_t v = as_operand(d, weft_graph_matmul(graph, layer_name(d, layer, "v"), y, wv));
-  uint32_t *by_key = WEFT_NEW_ARRAY(graph->arena, uint32_t, d->heads.kv_heads);
-  for (uint64_t key = 0; by_key && key < d->heads.kv_heads; key++)
-    by_key[key] = as_operand(d, attend_key(d, layer, key, q, k, v));
-  if (!by_key) return WEFT_NONE;
-  uint32_t heads = new_concat_heads(graph, layer_name(d, layer, "heads"), by_key, &d->heads);
-  uint32_t out = weft_graph_matmul(graph, layer_name(d, layer, "attended"), heads, wo);
+  uint32_t out = weft_graph_matmul(graph, layer_name(d, layer, "attended"), attend(d, layer, q, k, v), wo);
   return new_pointwise(graph, layer_name(d, layer, "x"), (const uint32_t[]){x, out}, 2, "$0 $1 add");
 }
 
@@ -161,7 +166,8 @@ static void build(decoder *d) {
   uint32_t x = weft_graph_gather(graph, "embedded", matrix(d, "tok_embed", d->o->vocabulary, d->o->width), token);
   uint32_t cos = weft_graph_gather(graph, "cos", weft_graph_param(graph, "rope_cos", WEFT_FP32, 2, table), d->pos);
   uint32_t sin = weft_graph_gather(graph, "sin", weft_graph_param(graph, "rope_sin", WEFT_FP32, 2, table), d->pos);
-  d->rotation = new_rotation_of(graph, "rotation", cos, sin, 1, d->heads.size, 1);
+  d->turn_q = new_rotation_of(graph, "rotation.q", cos, sin, 1, d->heads.size, d->heads.heads);
+  d->turn_k = new_rotation_of(graph, "rotation.k", cos, sin, 1, d->heads.size, d->heads.kv_heads);
   for (uint64_t layer = 0; layer < d->o->layers && !graph->failed; layer++) {
     weft_graph_section(graph, layer_name(d, layer, "attention"));
     x = attention(d, layer, x);
@@ -178,8 +184,7 @@ weft_status weft_graph_new_decoder(const weft_decoder_options *options, weft_gra
   uint64_t size = options->head_size ? options->head_size : options->width / options->heads;
   decoder d = {.o = options,
                .graph = weft_graph_new(options->name ? options->name : "decoder", diag),
-               .heads = {options->heads, options->kv_heads, size, 1, options->context},
-               .group = options->heads / options->kv_heads};
+               .heads = {options->heads, options->kv_heads, size, 1, options->context}};
   if (!d.graph) return weft_error_memory(diag);
   build(&d);
   status = weft_arena_failed(d.graph->arena) ? weft_error_memory(diag) : weft_graph_check(d.graph, diag);

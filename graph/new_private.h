@@ -38,15 +38,17 @@ typedef struct new_heads {
   uint64_t tokens;  /**< rows of queries */
   uint64_t context; /**< keys there are: columns of scores */
 } new_heads;
-/** Rotations by position, for rows of the given number of heads stacked: cos twice, and -sin beside sin. */
+/** Rotations by position, for heads side by side: cos twice, and -sin beside sin, for each. */
 typedef struct new_rotation {
   uint32_t cos, sin;
 } new_rotation;
 new_rotation new_rotation_of(weft_graph *graph, const char *prefix, uint32_t cos, uint32_t sin, uint64_t tokens,
-                             uint64_t size, uint64_t stacked);
-/** Heads first .. first + count of x, rotated and stacked: count * tokens rows. */
-uint32_t new_rotated(weft_graph *graph, const char *prefix, uint32_t x, const new_heads *shape, uint64_t first,
-                     uint64_t count, new_rotation rotation);
+                             uint64_t size, uint64_t heads);
+/** x with each head rotated. */
+uint32_t new_rotated(weft_graph *graph, const char *prefix, uint32_t x, uint64_t tokens, uint64_t size, uint64_t heads,
+                     new_rotation rotation);
+/** The queries of one key below each other: heads / kv_heads * tokens rows. */
+uint32_t new_queries(weft_graph *graph, const char *prefix, uint32_t q, const new_heads *shape, uint64_t key);
 /** The attention of one key and its queries: softmax(queries @ keys / sqrt(size)) @ values, of the first bounds[row]
  * keys only. queries [rows, size], keys [size, context], values [context, size]. */
 uint32_t new_attention(weft_graph *graph, const char *prefix, uint32_t queries, uint32_t keys, uint32_t values,

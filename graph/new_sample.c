@@ -49,17 +49,14 @@ static uint32_t table(const sample *s, const char *name) {
   return weft_graph_param(s->graph, name, WEFT_FP32, 2, extents);
 }
 
-static new_rotation rotation(const sample *s, const char *prefix, uint32_t cos, uint32_t sin, uint64_t stacked) {
-  return new_rotation_of(s->graph, prefix, cos, sin, s->options->rows, head_size(s), stacked);
+static new_rotation rotation(const sample *s, const char *prefix, uint32_t cos, uint32_t sin, uint64_t heads) {
+  return new_rotation_of(s->graph, prefix, cos, sin, s->options->rows, head_size(s), heads);
 }
 
 static uint32_t make_rope(const sample *s) {
-  new_heads shape = heads_of(s);
-  shape.kv_heads = 1;
-  new_rotation turn = rotation(s, "rotation", table(s, "cos"), table(s, "sin"), shape.heads);
-  uint32_t stacked = new_rotated(s->graph, "x", s->x, &shape, 0, shape.heads, turn);
-  weft_graph_section(s->graph, "join");
-  return new_concat_heads(s->graph, "joined", &stacked, &shape);
+  const uint64_t heads = s->options->heads;
+  new_rotation turn = rotation(s, "rotation", table(s, "cos"), table(s, "sin"), heads);
+  return new_rotated(s->graph, "x", s->x, s->options->rows, head_size(s), heads, turn);
 }
 
 /** Keys that row r sees: 1 + r. */
@@ -75,25 +72,22 @@ static uint32_t causal_bounds(const sample *s, uint64_t group) {
   return blocks ? new_assemble(s->graph, "bounds", blocks, (uint32_t)group, group * s->options->rows, 1) : WEFT_NONE;
 }
 
-static uint32_t attend(const sample *s, uint64_t key, uint32_t q, uint32_t k, uint32_t v, const new_rotation *turns,
-                       uint32_t bounds) {
+static uint32_t attend(const sample *s, uint64_t key, uint32_t q, uint32_t k, uint32_t v, uint32_t bounds) {
   weft_graph *graph = s->graph;
   const new_heads shape = heads_of(s);
-  const uint64_t group = shape.heads / shape.kv_heads, rows = s->options->rows;
   const char *prefix = weft_arena_printf(graph->arena, "head%llu", (unsigned long long)key);
-  const uint64_t at[] = {0, key * shape.size}, extents[] = {rows, shape.size};
+  const uint64_t at[] = {0, key * shape.size}, extents[] = {shape.tokens, shape.size};
   if (!prefix) return WEFT_NONE;
-  uint32_t queries =
-      as_operand(s, new_rotated(graph, new_name(graph, prefix, "q"), q, &shape, key * group, group, turns[0]));
-  uint32_t rotated = as_operand(s, new_rotated(graph, new_name(graph, prefix, "k"), k, &shape, key, 1, turns[1]));
-  uint32_t keys = weft_graph_transpose(graph, new_name(graph, prefix, "keys"), rotated);
+  uint32_t queries = new_queries(graph, prefix, q, &shape, key);
+  uint32_t rows = weft_graph_slice(graph, new_name(graph, prefix, "k"), k, at, extents);
+  uint32_t keys = weft_graph_transpose(graph, new_name(graph, prefix, "keys"), rows);
   uint32_t values = weft_graph_slice(graph, new_name(graph, prefix, "values"), v, at, extents);
   return as_operand(s, new_attention(graph, prefix, queries, keys, values, bounds, shape.size));
 }
 
 static uint32_t make_attention(const sample *s) {
   weft_graph *graph = s->graph;
-  const uint64_t cols = s->options->cols;
+  const uint64_t cols = s->options->cols, rows = s->options->rows;
   const new_heads shape = heads_of(s);
   uint32_t *by_key = WEFT_NEW_ARRAY(graph->arena, uint32_t, shape.kv_heads);
   uint32_t wq = param(s, "wq", cols, cols), wk = param(s, "wk", cols, shape.kv_heads * shape.size);
@@ -101,10 +95,12 @@ static uint32_t make_attention(const sample *s) {
   uint32_t q = weft_graph_matmul(graph, "q", s->x, wq), k = weft_graph_matmul(graph, "k", s->x, wk);
   uint32_t v = as_operand(s, weft_graph_matmul(graph, "v", s->x, wv)), cos = table(s, "cos"), sin = table(s, "sin");
   weft_graph_section(graph, "heads");
-  const uint64_t group = shape.heads / shape.kv_heads;
-  const new_rotation turns[] = {rotation(s, "rotation.q", cos, sin, group), rotation(s, "rotation.k", cos, sin, 1)};
-  uint32_t bounds = causal_bounds(s, group);
-  for (uint64_t key = 0; by_key && key < shape.kv_heads; key++) by_key[key] = attend(s, key, q, k, v, turns, bounds);
+  const new_rotation turns[] = {rotation(s, "rotation.q", cos, sin, shape.heads),
+                                rotation(s, "rotation.k", cos, sin, shape.kv_heads)};
+  q = as_operand(s, new_rotated(graph, "q", q, rows, shape.size, shape.heads, turns[0]));
+  k = as_operand(s, new_rotated(graph, "k", k, rows, shape.size, shape.kv_heads, turns[1]));
+  uint32_t bounds = causal_bounds(s, shape.heads / shape.kv_heads);
+  for (uint64_t key = 0; by_key && key < shape.kv_heads; key++) by_key[key] = attend(s, key, q, k, v, bounds);
   weft_graph_section(graph, "out");
   return by_key ? weft_graph_matmul(graph, "out", new_concat_heads(graph, "mixed", by_key, &shape), wo) : WEFT_NONE;
 }

@@ -22,14 +22,14 @@ weft_elem_access unit_map(weft_lowering *l, int64_t base, int64_t row, int64_t c
   return (weft_elem_access){.base = base, .terms = terms, .term_count = count};
 }
 
-uint64_t unit_page_tiles(const unit_plan *p) { return p->rows ? p->plane.cols_t : 1; }
-int64_t unit_page_width(const unit_plan *p) { return (int64_t)(unit_page_tiles(p) * WEFT_GRAPH_TILE); }
+int64_t unit_page_width(const unit_plan *p) { return (int64_t)(p->page_t * WEFT_GRAPH_TILE); }
 
 weft_access_pattern unit_result_pattern(const unit_plan *p) {
   uint64_t cols_t = p->plane.cols_t;
   if (p->rows) {
-    const weft_step steps[] = {{WEFT_VAR_SUB_H, cols_t}};
-    return unit_block(unit_address(p->l, p->row_t * cols_t, steps, 1), 1, cols_t, cols_t);
+    const weft_step steps[] = {{WEFT_VAR_SUB_H, cols_t}, {WEFT_VAR_SUB_W, p->page_t}};
+    weft_tile_addr origin = unit_address(p->l, p->row_t * cols_t + p->col_t, steps, p->page_t == p->cols_t ? 1 : 2);
+    return unit_block(origin, 1, p->page_t, cols_t);
   }
   const weft_step steps[] = {{WEFT_VAR_ITEM_Y, p->plane.rows_t * cols_t},
                              {WEFT_VAR_ITEM_X, cols_t},
@@ -86,10 +86,16 @@ bool unit_broadcast_operand(unit_plan *p, const weft_plane *space, uint32_t valu
   weft_plane plane = weft_value_plane(&p->l->graph->values[value]);
   bool rows = plane.rows == space->rows, cols = plane.cols == space->cols;
   if ((!rows && plane.rows != 1) || (!cols && plane.cols != 1)) return false;
-  const weft_step down[] = {{WEFT_VAR_SUB_H, plane.cols_t}};
-  weft_tile_addr origin = unit_address(p->l, rows ? p->row_t * plane.cols_t : 0, down, rows ? 1 : 0);
-  *in = unit_loaded(value, unit_block(origin, 1, plane.cols_t, plane.cols_t));
-  *access = unit_map(p->l, 0, rows ? (int64_t)(plane.cols_t * WEFT_GRAPH_TILE) : 0, cols ? 1 : 0);
+  // In parts of rows, an operand with columns moves across with the result.
+  bool parts = space == &p->plane && cols && p->page_t != plane.cols_t;
+  const uint64_t page_t = parts ? p->page_t : plane.cols_t;
+  weft_step steps[2];
+  uint64_t count = 0;
+  if (rows) steps[count++] = (weft_step){WEFT_VAR_SUB_H, plane.cols_t};
+  if (parts) steps[count++] = (weft_step){WEFT_VAR_SUB_W, page_t};
+  weft_tile_addr origin = unit_address(p->l, rows ? p->row_t * plane.cols_t : 0, steps, count);
+  *in = unit_loaded(value, unit_block(origin, 1, page_t, plane.cols_t));
+  *access = unit_map(p->l, 0, rows ? (int64_t)(page_t * WEFT_GRAPH_TILE) : 0, cols ? 1 : 0);
   return true;
 }
 

@@ -80,17 +80,51 @@ static weft_status write_empty_copy(unit_plan *p, const weft_graph_op *op) {
   return write_run(p, op, &run, unit_operand_body(p));
 }
 
+/** What of the pieces lies in columns [begin, end) of the result; returns how many pieces are left. */
+static uint32_t clip_pieces(const weft_copy_piece *pieces, uint32_t count, uint64_t begin, uint64_t end,
+                            weft_copy_piece *clipped) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    weft_copy_piece piece = pieces[i];
+    uint64_t left = weft_max_u64(piece.col0, begin), right = weft_min_u64(piece.col0 + piece.cols, end);
+    if (left >= right) continue;
+    piece.source_col += left - piece.col0;
+    piece.col0 = left - begin;
+    piece.cols = right - left;
+    clipped[kept++] = piece;
+  }
+  return kept;
+}
+
+/** Writes the units of one strip of columns, which `p` says. */
+static weft_status write_strip(unit_plan *p, const weft_graph_op *op, const weft_copy_piece *pieces, uint32_t count,
+                               weft_copy_piece *clipped) {
+  weft_lowering *l = p->l;
+  weft_plane strip = p->plane;
+  const uint64_t begin = p->col_t * WEFT_GRAPH_TILE;
+  strip.cols = weft_min_u64(p->cols_t * WEFT_GRAPH_TILE, p->plane.cols - begin);
+  strip.cols_t = p->cols_t;
+  weft_copy_run *runs;
+  uint32_t run_count, kept = clip_pieces(pieces, count, begin, begin + strip.cols, clipped);
+  if (!weft_copy_plan(l->scratch, &strip, clipped, kept, &runs, &run_count)) return weft_error_memory(l->diag);
+  weft_status status = WEFT_OK;
+  for (uint32_t i = 0; i < run_count && status == WEFT_OK; i++)
+    status = write_run(p, op, &runs[i], weft_copy_body(l->program->arena, &runs[i], strip.cols));
+  return status;
+}
+
 weft_status unit_write_copy(unit_plan *p, const weft_graph_op *op) {
   weft_lowering *l = p->l;
   weft_copy_piece *pieces = WEFT_NEW_ARRAY(l->scratch, weft_copy_piece, op->in_count);
-  if (!pieces) return weft_error_memory(l->diag);
+  weft_copy_piece *clipped = WEFT_NEW_ARRAY(l->scratch, weft_copy_piece, op->in_count);
+  if (!pieces || !clipped) return weft_error_memory(l->diag);
+  p->page_t = p->cols_t;
   if (!p->plane.rows || !p->plane.cols) return write_empty_copy(p, op);
-  uint32_t piece_count, run_count;
-  weft_copy_run *runs;
+  uint32_t piece_count;
   weft_status status = copy_pieces(p, op, pieces, &piece_count);
-  if (status != WEFT_OK) return status;
-  if (!weft_copy_plan(l->scratch, &p->plane, pieces, piece_count, &runs, &run_count)) return weft_error_memory(l->diag);
-  for (uint32_t i = 0; i < run_count && status == WEFT_OK; i++)
-    status = write_run(p, op, &runs[i], weft_copy_body(l->program->arena, &runs[i], p->plane.cols));
+  for (; p->col_t < p->plane.cols_t && status == WEFT_OK; p->col_t += WEFT_STRIP_TILES) {
+    p->page_t = p->cols_t = weft_min_u64(WEFT_STRIP_TILES, p->plane.cols_t - p->col_t);
+    status = write_strip(p, op, pieces, piece_count, clipped);
+  }
   return status;
 }

@@ -94,6 +94,7 @@ weft_status unit_plan_update(unit_plan *p, const weft_graph_op *op) {
   unit_index *index = WEFT_NEW(l->scratch, unit_index);
   p->rows = !op->axis;
   p->rows_t = op->axis ? p->plane.rows_t : 1;
+  p->cols_t = p->page_t = op->axis ? 1 : cols_t;
   unit_compute *c = unit_add_compute(p, op->name, out->name, out->dtype, 2);
   if (!c || !index) return weft_error_memory(l->diag);
   *index = (unit_index){.value = op->ins[2],

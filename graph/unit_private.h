@@ -48,7 +48,9 @@ typedef struct unit_plan {
   uint32_t out;           /**< the value stored */
   weft_plane plane;       /**< of it */
   uint64_t row_t, rows_t; /**< tile rows it covers */
-  bool rows;              /**< a row unit: sub-blocks are tile rows; else single tiles */
+  uint64_t col_t, cols_t; /**< tile columns: all of them, but for copies */
+  bool rows;              /**< a row unit: sub-blocks are tile rows or parts of them; else single tiles */
+  uint64_t page_t;        /**< tiles of a sub-block, which is a page of the result */
   /** An update: the Store's pattern and where it goes; the unit covers `rows_t` rows of `cols_t` tiles. */
   const unit_index *store_index;
   weft_access_pattern store_pattern;
@@ -62,8 +64,7 @@ weft_tile_addr unit_address(weft_lowering *l, uint64_t base, const weft_step *st
 weft_access_pattern unit_block(weft_tile_addr origin, uint64_t h, uint64_t w, uint64_t stride_h);
 /** Base and strides along the row and the column of a Generic; a stride of 0 leaves the term out. */
 weft_elem_access unit_map(weft_lowering *l, int64_t base, int64_t row, int64_t col);
-/** Tiles of a sub-block, which is a page of the result, and its elements along a row. */
-uint64_t unit_page_tiles(const unit_plan *p);
+/** Elements of a page of the result along a row. */
 int64_t unit_page_width(const unit_plan *p);
 /** How the result is walked: also the pattern of an operand that is walked tile for tile with it. */
 weft_access_pattern unit_result_pattern(const unit_plan *p);
@@ -77,8 +78,8 @@ weft_compute_op unit_generic(unit_plan *p, weft_elem_access *maps, uint64_t in_c
 /** A Generic whose operands all have the result's extents. */
 weft_compute_op unit_identity_generic(unit_plan *p, uint64_t in_count, weft_body body);
 weft_body unit_operand_body(unit_plan *p);
-/** The load and the map of an operand of a body over `space`, by how it is broadcast there; false when it is along some
- * folded rows only. */
+/** The load and the map of an operand of a body over `space`, which is the unit's plane or the one it folds, by how it
+ * is broadcast there; false when it is along some folded rows only. */
 bool unit_broadcast_operand(unit_plan *p, const weft_plane *space, uint32_t value, unit_input *in,
                             weft_elem_access *access);
 /** "'x' [2, 1, 3] is broadcast along some of the leading dimensions...". */

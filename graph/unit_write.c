@@ -79,8 +79,8 @@ static uint32_t add_item(unit_plan *p) {
   if (!weft_arena_grow(p->l->program->arena, &work->items, work->item_count, &p->l->item_capacity, sizeof *work->items))
     return 0;
   uint32_t id = (uint32_t)work->item_count++;
-  work->items[id] = (weft_work_item){.id = id, .row0_t = p->row_t, .h_t = p->rows_t, .w_t = p->plane.cols_t};
-  if (p->store_index && !p->rows) work->items[id].w_t = 1;
+  work->items[id] =
+      (weft_work_item){.id = id, .row0_t = p->row_t, .col0_t = p->col_t, .h_t = p->rows_t, .w_t = p->cols_t};
   return id;
 }
 
@@ -179,9 +179,8 @@ static bool write_loads(unit_plan *p, uint32_t item, uint32_t *stages, uint32_t 
 /** The buffer that compute `i` leaves its result in. */
 static uint32_t result_buffer(unit_plan *p, uint32_t i) {
   const unit_compute *c = &p->computes[i];
-  if (i + 1 < p->compute_count)
-    return add_buffer(p, c->out_name, WEFT_BUFFER_ACCUMULATOR, 1, unit_page_tiles(p), c->out_dtype);
-  return add_buffer(p, c->out_name, WEFT_BUFFER_FIFO, 2, unit_page_tiles(p), c->out_dtype);
+  if (i + 1 < p->compute_count) return add_buffer(p, c->out_name, WEFT_BUFFER_ACCUMULATOR, 1, p->page_t, c->out_dtype);
+  return add_buffer(p, c->out_name, WEFT_BUFFER_FIFO, 2, p->page_t, c->out_dtype);
 }
 
 static bool write_compute(unit_plan *p, uint32_t i, uint32_t item, const uint32_t *loads, uint32_t *next_load,
@@ -214,8 +213,7 @@ static bool write_store(unit_plan *p, uint32_t item, uint32_t buffer, uint32_t i
   if (!stage) return false;
   stage->store.tensor = p->l->tensor_of[p->out];
   stage->store.pattern = p->store_index ? p->store_pattern : unit_result_pattern(p);
-  stage->store.sub_blocks =
-      p->rows || p->store_index ? (weft_pair){p->rows_t, 1} : (weft_pair){p->plane.rows_t, p->plane.cols_t};
+  stage->store.sub_blocks = (weft_pair){p->rows_t, p->store_index || !p->page_t ? 1 : p->cols_t / p->page_t};
   if (!p->store_index) return true;
   stage->store.pattern.origin.indirect = indirect_term(p, p->store_index, index);
   return stage->store.pattern.origin.indirect != NULL;
@@ -260,6 +258,25 @@ weft_status unit_write(unit_plan *p) {
   return weft_lower_memory(l);
 }
 
+/** Whether every op computes a part of a row like the whole: nothing folds it, asks for a column, or holds a row. */
+static bool may_be_parted(const weft_graph *graph, const weft_unit *unit) {
+  for (uint32_t i = 0; i < unit->op_count; i++) {
+    const weft_graph_op *op = &graph->ops[unit->ops[i]];
+    if (op->kind == WEFT_GRAPH_BIAS || op->kind == WEFT_GRAPH_REDUCE || op->kind == WEFT_GRAPH_UPDATE ||
+        weft_body_has(&op->body, WEFT_BODY_SELECT))
+      return false;
+  }
+  return true;
+}
+
+/** Tiles of a page of a row unit: the whole row, or the greatest part of at most WEFT_PART_TILES that divides it. */
+static uint64_t row_page(const weft_graph *graph, const weft_unit *unit, uint64_t cols_t) {
+  if (cols_t <= WEFT_PART_TILES || !may_be_parted(graph, unit)) return cols_t;
+  uint64_t page_t = WEFT_PART_TILES;
+  while (cols_t % page_t) page_t--;
+  return page_t;
+}
+
 weft_status weft_lower_unit(weft_lowering *l, const weft_unit *unit) {
   const weft_graph *graph = l->graph;
   const weft_graph_op *head = &graph->ops[unit->ops[0]];
@@ -270,7 +287,9 @@ weft_status weft_lower_unit(weft_lowering *l, const weft_unit *unit) {
   if (!p.computes) return weft_error_memory(l->diag);
   p.plane = weft_value_plane(&graph->values[p.out]);
   p.rows_t = p.plane.rows_t;
+  p.cols_t = p.plane.cols_t;
   p.rows = head->kind != WEFT_GRAPH_MATMUL && head->kind != WEFT_GRAPH_TRANSPOSE && head->kind != WEFT_GRAPH_GATHER;
+  p.page_t = p.rows ? row_page(graph, unit, p.cols_t) : 1;
   if (head->kind == WEFT_GRAPH_SLICE || head->kind == WEFT_GRAPH_ASSEMBLE) return unit_write_copy(&p, head);
   weft_status status = unit_plan_head(&p, head);
   for (uint32_t i = 1; i < unit->op_count && status == WEFT_OK; i++)

@@ -73,7 +73,8 @@ static uint32_t add_shard(builder *b, const record *r) {
   made.name = tensor_name(b, r->value, "", r->chip);
   weft_block whole;
   weft_block_whole(source, &whole);
-  if (b->m->p->chips > 1 || !weft_block_equal(&whole, &r->block))
+  // on one chip the value itself, unless blocks of it have been read before
+  if (b->m->p->chips > 1 || !weft_block_equal(&whole, &r->block) || strcmp(made.name, source->name) != 0)
     set_shard(b, &made, r->value, &r->block, source->role != WEFT_ROLE_STATE || r->writer);
   return add_value(b, &made);
 }

@@ -33,7 +33,7 @@ static uint64_t acquired_tiles(const weft_program *program, const weft_stage *st
     uint64_t tiles;
     return weft_mul_overflow(matmul->block.osh, matmul->block.osw, &tiles) ? UINT64_MAX : tiles;
   }
-  return stage->out_count ? program->buffers[stage->outs[0]].page_tiles : 0;
+  return stage->kind != WEFT_STAGE_LOAD && stage->out_count ? program->buffers[stage->outs[0]].page_tiles : 0;
 }
 
 static weft_acc_policy acc_of_unit(const weft_program *program, const plan_unit *unit) {

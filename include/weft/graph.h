@@ -250,8 +250,8 @@ weft_status weft_graph_new_sample(weft_sample_kind kind, const weft_sample_optio
 /** A decoder-only transformer of one token a step (`weft new decoder`): RMS norms, grouped-query attention with rotary positions over
  * keys and values kept as states, a gated network, the largest logit as the next token. Datasets: tok_embed [vocabulary, width],
  * layers.N.attn_norm, wq, wk, wv, wo, mlp_norm, w_gate, w_up, w_down, final_norm, lm_head, rope_cos and rope_sin [context,
- * head_size / 2], and prompt [prompt]. States: pos, token, text (text[0, p] is the token that follows position p), layers.N.G.keys
- * [head_size, context] and layers.N.G.values. Output: logits of the step. Run for as many steps as there are tokens. */
+ * head_size / 2], and prompt [prompt]. States: pos, token, text (text[0, p] is the token that follows position p), layers.N.keys
+ * [kv_heads * head_size, context] and layers.N.values. Output: logits of the step. Run for as many steps as there are tokens. */
 typedef struct weft_decoder_options {
   uint64_t layers, width, heads, kv_heads, hidden, vocabulary, context, prompt;
   uint64_t head_size; /**< 0: width / heads */

@@ -154,7 +154,7 @@ static void what_is_not_recognised_is_named(void **state) {
       {"template-softmax", "stage 'softmax.op4' cannot be lifted: it reduces otherwise than along the columns of a row of tiles"},
       {"template-scalar", "cannot be lifted: a scalar body has no counterpart in a graph"},
       {"template-scalar-all-cells", "cannot be lifted: a scalar body has no counterpart in a graph"},
-      {"template-generic-all", "stage 'argmax.store' cannot be lifted: it does not walk whole rows of 'argmax'"},
+      {"template-generic-all", "stage 'argmax.store' cannot be lifted: it does not walk rows of 'argmax'"},
       {"template-allreduce", "stage 'all_reduce' cannot be lifted: operand 0 is no partial tensor"},
       {"tiled-gemm", "program 'gemm' cannot be lifted: it is past its Template"},
       {"placed-gemm-1site", "it is past its Template"},
@@ -190,7 +190,7 @@ static void strange_patterns_are_refused(void **state) {
   assert_int_equal(weft_graph_lift(p, &graph, *state), WEFT_INVALID);
   p->buffers[0].dtype = WEFT_FP32;
   p->stages[3].store.pattern.block_w = 2;
-  refused_as(*state, p, "stage 'store' cannot be lifted: it does not walk whole rows of 'C' block by block");
+  refused_as(*state, p, "stage 'store' cannot be lifted: it does not walk rows of 'C' block by block");
   p->stages[3].store.pattern.block_w = 1;
   weft_graph_free(lift(p, *state));
   weft_program_free(p);

@@ -219,6 +219,39 @@ static void test_slices_are_folded(void **state) {
   weft_program_free(program);
 }
 
+/* ---- wide rows ---- */
+
+static uint64_t stages_of_kind(const weft_program *program, weft_stage_kind kind) {
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < program->stage_count; i++) count += program->stages[i].kind == kind;
+  return count;
+}
+
+/** Rows of more than 256 tiles are moved strip by strip and computed in pages of at most 8 tiles. */
+static void test_wide_rows(void **state) {
+  fixture *f = *state;
+  uint32_t a = input(f, "a", WEFT_FP32, 35, 9001), b = input(f, "b", WEFT_FP32, 35, 11999);
+  const uint64_t starts[][WEFT_MAX_RANK] = {{0, 0}, {0, 9001}}, all[] = {35, 21000}, part[] = {33, 12000},
+                 at[] = {1, 5003};
+  uint32_t joined = weft_graph_assemble(f->graph, "joined", (const uint32_t[]){a, b}, 2, starts, 2, all);
+  weft_graph_section(f->graph, "second");
+  uint32_t cut = weft_graph_slice(f->graph, "cut", joined, at, part);
+  weft_body_node sum[] = {
+      {.kind = WEFT_BODY_OPERAND}, {.kind = WEFT_BODY_OPERAND, .value = 1}, {.kind = WEFT_BODY_ADD, .child = {0, 1}}};
+  const uint32_t ins[] = {cut, weft_graph_param(f->graph, "row", WEFT_FP32, 1, (const uint64_t[]){12000})};
+  weft_graph_section(f->graph, "third");
+  weft_graph_output(f->graph, weft_graph_pointwise(f->graph, "sum", ins, 2, &(weft_body){sum, 3}, WEFT_FP32), "y");
+  expect_round(f);
+  weft_program *program;
+  expect_ok(weft_graph_lower(f->graph, &program, f->diag), f->diag);
+  for (uint64_t i = 0; i < program->stage_count; i++)
+    if (program->stages[i].kind == WEFT_STAGE_STORE) assert_true(program->stages[i].store.pattern.block_w <= 256);
+  const weft_stage *last = &program->stages[program->stage_count - 1];
+  assert_true(last->store.pattern.block_w == 5 && last->store.sub_blocks.second == 75); // 375 tiles are 3 x 5 x 5 x 5
+  assert_int_equal(stages_of_kind(program, WEFT_STAGE_STORE), 3 + 2 * 2 + 1); // by strip; rows 1 to 32 and the last
+  weft_program_free(program);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {TEST(test_transpose),
@@ -228,6 +261,7 @@ int main(void) {
                                      TEST(test_states_are_read_before_they_change),
                                      TEST(test_one_update_a_state),
                                      TEST(test_state_forms),
-                                     TEST(test_slices_are_folded)};
+                                     TEST(test_slices_are_folded),
+                                     TEST(test_wide_rows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
