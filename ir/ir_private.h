@@ -6,6 +6,10 @@
 
 /* Bytes of an element; the room stands below data/, so it reads the table itself. */
 uint64_t weft_ir_format_bytes(weft_format format);
+/** "?" for what is no format. */
+const char *weft_ir_format_name(weft_format format);
+/** UINT64_MAX when 64 bits do not hold them. */
+uint64_t weft_ir_tensor_bytes(const weft_tensor *t);
 
 /* One of a section's five spans. */
 typedef const weft_span *(*weft_ir_span_of)(const weft_section *section);

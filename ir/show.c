@@ -58,13 +58,13 @@ static void show_head(const weft_program *p, weft_text *out) {
                    p->work.item_count);
 }
 
-static uint64_t tensor_bytes(const weft_tensor *t) {
+uint64_t weft_ir_tensor_bytes(const weft_tensor *t) {
   uint64_t bytes;
   if (weft_mul_overflow(t->elems.rows, t->elems.cols, &bytes)) return UINT64_MAX;
   return weft_mul_overflow(bytes, weft_ir_format_bytes(t->dtype), &bytes) ? UINT64_MAX : bytes;
 }
 
-static const char *format_name(weft_format format) {
+const char *weft_ir_format_name(weft_format format) {
 #define FORMAT_NAME(id, name, bytes, is_float) name,
   static const char *const names[] = {WEFT_FORMATS(FORMAT_NAME)};
   return format < WEFT_FORMAT_COUNT ? names[format] : "?";
@@ -78,7 +78,7 @@ static void show_tensors(const weft_program *p, weft_text *out) {
     put_name(out, t->name);
     weft_text_printf(out, ": %s, %" PRIu64 " x %" PRIu64 " (%" PRIu64 " x %" PRIu64 " tiles), %s, %s, %s",
                      weft_tensor_role_name(t->role), t->elems.rows, t->elems.cols, t->tiles.rows_t, t->tiles.cols_t,
-                     format_name(t->dtype), space_names[t->space], init_names[t->init.kind]);
+                     weft_ir_format_name(t->dtype), space_names[t->space], init_names[t->init.kind]);
     if (t->chip != WEFT_NONE) weft_text_printf(out, ", chip %u", t->chip);
     if (t->has_partial)
       weft_text_printf(out, ", segments %u..%u of %u to be folded by %s", t->partial.first,
@@ -254,7 +254,8 @@ static void show_traffic(const weft_program *p, weft_text *out) {
 static void show_memory(const weft_program *p, weft_text *out) {
   uint64_t sum = 0;
   bool overflow = false;
-  for (uint64_t i = 0; i < p->tensor_count; i++) overflow |= weft_add_overflow(sum, tensor_bytes(&p->tensors[i]), &sum);
+  for (uint64_t i = 0; i < p->tensor_count; i++)
+    overflow |= weft_add_overflow(sum, weft_ir_tensor_bytes(&p->tensors[i]), &sum);
   if (overflow)
     weft_text_puts(out, "memory: its tensors have more than 2^64 bytes\n");
   else

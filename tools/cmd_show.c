@@ -60,12 +60,10 @@ static weft_status show_memory(const weft_program *program, weft_diag *diag) {
   return status;
 }
 
-static weft_status show_text(const weft_program *program, bool dot, weft_diag *diag) {
+static weft_status show_text(const weft_program *program, void (*append)(const weft_program *, weft_text *),
+                             weft_diag *diag) {
   weft_text text = {0};
-  if (dot)
-    weft_program_dot(program, &text);
-  else
-    weft_program_show(program, &text);
+  append(program, &text);
   weft_status status = text.failed ? weft_error_memory(diag) : WEFT_OK;
   if (status == WEFT_OK && text.length) fwrite(text.data, 1, text.length, stdout);
   weft_text_free(&text);
@@ -73,17 +71,20 @@ static weft_status show_text(const weft_program *program, bool dot, weft_diag *d
 }
 
 int weft_cmd_show(int argc, char **argv) {
-  bool memory = false, dot = false;
+  bool memory = false, dot = false, chips = false;
   const char *graph = NULL;
   const weft_option options[] = {
       {.name = "memory", .kind = WEFT_OPTION_FLAG, .target = &memory, .help = "bytes of tensors per chip, by role"},
       {.name = "dot", .kind = WEFT_OPTION_FLAG, .target = &dot, .help = "a Graphviz picture: weft show FILE --dot | dot -Tsvg -o program.svg"},
+      {.name = "chips", .kind = WEFT_OPTION_FLAG, .target = &chips, .help = "a Graphviz picture of what each chip does and of what goes from chip to chip"},
       {.name = "graph", .kind = WEFT_OPTION_TEXT, .target = &graph, .argument = "NAME", .help = "MLIR text: the graph to draw (default: the only one)"},
       {0}};
-  const weft_usage usage = {.synopsis = "show FILE [--memory] [--dot]",
+  const weft_usage usage = {.synopsis = "show FILE [--memory] [--dot] [--chips]",
                             .about = "Prints a readable summary of a program: phase, sections, tensors, sites, plan, traffic. Of MLIR text:\n"
                                      "its threads and graphs; a picture of a token graph shows its rings and lanes.",
-                            .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft show digits.json --memory",
+                            .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft show digits.json --memory\n"
+                                       "weft shard digits.json --chips 2 --split columns -o two.json\n"
+                                       "weft show two.json --chips | dot -Tsvg -o two.svg",
                             .options = options,
                             .least = 1,
                             .most = 1};
@@ -95,7 +96,10 @@ int weft_cmd_show(int argc, char **argv) {
   if (diag && weft_tool_is_mlir(arguments.items[0]))
     return weft_tool_finish(weft_tool_dataflow_show(arguments.items[0], graph, dot, diag), diag, &arguments);
   weft_status status = diag ? weft_program_read_file(arguments.items[0], &program, diag) : WEFT_UNAVAILABLE;
-  if (status == WEFT_OK) status = memory ? show_memory(program, diag) : show_text(program, dot, diag);
+  if (status == WEFT_OK) status = memory ? show_memory(program, diag) : show_text(program, chips ? weft_program_dot_chips
+                                                                                   : dot   ? weft_program_dot
+                                                                                           : weft_program_show,
+                                                                    diag);
   weft_program_free(program);
   return weft_tool_finish(status, diag, &arguments);
 }

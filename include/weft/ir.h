@@ -600,5 +600,8 @@ weft_status weft_program_validate(const weft_program *program, uint64_t limit, w
 void weft_program_show(const weft_program *program, weft_text *text);
 /** Appends a Graphviz picture of sections, stages and buffers. */
 void weft_program_dot(const weft_program *program, weft_text *text);
+/** Appends a Graphviz picture of a machine: a column a chip, a box for what a section does there, an arrow for each tensor
+ * that a box makes and another reads. The program need not be valid. */
+void weft_program_dot_chips(const weft_program *program, weft_text *text);
 
 #endif

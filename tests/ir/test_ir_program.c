@@ -274,12 +274,44 @@ static void drawn(void **state) {
   weft_program_free(program);
 }
 
+/* A column a chip; what crosses is drawn apart. A program that was never validated is drawn, too. */
+static void machine_drawn(void **state) {
+  (void)state;
+  weft_program *program = case_program("template-sections");
+  for (uint64_t s = 0; s < program->stage_count; s++) program->stages[s].site.present = false;
+  for (uint64_t t = 0; t < program->tensor_count; t++) program->tensors[t].chip = t == 2; // x, h0, h1, h2
+  weft_text text = {0};
+  weft_program_dot_chips(program, &text);
+  static const char *const parts[] = {
+      "subgraph cluster_chip0 {\n    label=\"chip 0\"", "subgraph cluster_chip1 {\n    label=\"chip 1\"",
+      "reads x ", "\\lsends h0 64 x 32 Fp32, 8192 B to 1 elsewhere\\l",
+      "  n0 -> n6 [color=\"#1f5fbf\", penwidth=1.5, constraint=false];\n",
+      "  n6 -> n3 [color=\"#1f5fbf\"", "    n0 -> n3 [style=invis, weight=20];\n"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (!strstr(text.data, parts[i])) fail_msg("%s is not in:\n%s", parts[i], text.data);
+  weft_text_free(&text);
+  uint32_t nowhere = UINT32_MAX - 1;
+  for (uint64_t s = 0; s < program->stage_count; s++) {
+    weft_stage *stage = &program->stages[s];
+    if (stage->kind == WEFT_STAGE_LOAD) stage->load.tensor = nowhere;
+    if (stage->kind == WEFT_STAGE_STORE) stage->store.tensor = nowhere;
+    if (stage->in_count) stage->ins = &nowhere, stage->in_count = 1;
+    if (stage->out_count) stage->outs = &nowhere, stage->out_count = 1;
+  }
+  program->sections[0].stages.end = UINT64_MAX;
+  weft_program_dot_chips(program, &text);
+  assert_null(strstr(text.data, "chip1"));
+  assert_string_equal(text.data + text.length - 2, "}\n");
+  weft_text_free(&text);
+  weft_program_free(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(phases),       cmocka_unit_test(empty_program), cmocka_unit_test(buffer_bytes),
       cmocka_unit_test(accumulators), cmocka_unit_test(sections),      cmocka_unit_test(trip_counts),
       cmocka_unit_test(fold_levels),  cmocka_unit_test(copies),        cmocka_unit_test(shown),
-      cmocka_unit_test(drawn),
+      cmocka_unit_test(drawn),        cmocka_unit_test(machine_drawn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
