@@ -10,6 +10,10 @@ uint64_t weft_ir_format_bytes(weft_format format);
 const char *weft_ir_format_name(weft_format format);
 /** UINT64_MAX when 64 bits do not hold them. */
 uint64_t weft_ir_tensor_bytes(const weft_tensor *t);
+/** Tiles that Loads or Stores move in a step. */
+double weft_ir_tiles_moved(const weft_program *p, weft_stage_kind kind);
+/** Ops of the schedule, those in loops once; 0 without one. */
+uint64_t weft_ir_op_count(const weft_program *p);
 
 /* One of a section's five spans. */
 typedef const weft_span *(*weft_ir_span_of)(const weft_section *section);

@@ -223,7 +223,7 @@ static uint64_t items_of(const weft_program *p, const weft_stage *st) {
   return span.end - span.begin;
 }
 
-static double tiles_moved(const weft_program *p, weft_stage_kind kind) {
+double weft_ir_tiles_moved(const weft_program *p, weft_stage_kind kind) {
   double tiles = 0;
   for (uint64_t i = 0; i < p->stage_count; i++) {
     const weft_stage *st = &p->stages[i];
@@ -237,8 +237,8 @@ static double tiles_moved(const weft_program *p, weft_stage_kind kind) {
 }
 
 static void show_traffic(const weft_program *p, weft_text *out) {
-  weft_text_printf(out, "traffic: %.0f tiles read, %.0f tiles written\n", tiles_moved(p, WEFT_STAGE_LOAD),
-                   tiles_moved(p, WEFT_STAGE_STORE));
+  weft_text_printf(out, "traffic: %.0f tiles read, %.0f tiles written\n", weft_ir_tiles_moved(p, WEFT_STAGE_LOAD),
+                   weft_ir_tiles_moved(p, WEFT_STAGE_STORE));
   for (uint64_t i = 0; i < shown(p->link_count); i++) {
     const weft_link_point *l = &p->links[i];
     weft_text_puts(out, "  link point ");
@@ -311,24 +311,29 @@ static int compare_hashes(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+uint64_t weft_ir_op_count(const weft_program *p) {
+  uint64_t ops = 0;
+  for (uint64_t i = 0; p->schedule && i < p->schedule->program_count; i++)
+    ops += count_ops(p->schedule->programs[i].ops, p->schedule->programs[i].op_count);
+  return ops;
+}
+
 static void show_schedule(const weft_program *p, weft_text *out, weft_arena *scratch) {
   if (!p->schedule) return;
   uint64_t programs = p->schedule->program_count;
   uint64_t *hashes = WEFT_NEW_ARRAY(scratch, uint64_t, programs);
   if (!hashes) out->failed = true;
   if (!hashes) return;
-  uint64_t ops = 0;
   for (uint64_t i = 0; i < programs; i++) {
     const weft_engine_program *ep = &p->schedule->programs[i];
     uint64_t engine = ep->engine.compute ? UINT64_MAX : ep->engine.movement;
     hashes[i] = hash_ops(p, ep->ops, ep->op_count, hash_numbers(0, &engine, 1));
-    ops += count_ops(ep->ops, ep->op_count);
   }
   if (programs) qsort(hashes, programs, sizeof *hashes, compare_hashes);
   uint64_t classes = programs != 0;
   for (uint64_t i = 1; i < programs; i++) classes += hashes[i] != hashes[i - 1];
   weft_text_printf(out, "schedule: %" PRIu64 " engine programs of %" PRIu64 " classes, %" PRIu64 " ops\n", programs,
-                   classes, ops);
+                   classes, weft_ir_op_count(p));
 }
 
 void weft_program_show(const weft_program *program, weft_text *text) {

@@ -71,15 +71,16 @@ static weft_status show_text(const weft_program *program, void (*append)(const w
 }
 
 int weft_cmd_show(int argc, char **argv) {
-  bool memory = false, dot = false, chips = false;
+  bool memory = false, dot = false, chips = false, json = false;
   const char *graph = NULL;
   const weft_option options[] = {
       {.name = "memory", .kind = WEFT_OPTION_FLAG, .target = &memory, .help = "bytes of tensors per chip, by role"},
       {.name = "dot", .kind = WEFT_OPTION_FLAG, .target = &dot, .help = "a Graphviz picture: weft show FILE --dot | dot -Tsvg -o program.svg"},
       {.name = "chips", .kind = WEFT_OPTION_FLAG, .target = &chips, .help = "a Graphviz picture of what each chip does and of what goes from chip to chip"},
+      {.name = "json", .kind = WEFT_OPTION_FLAG, .target = &json, .help = "the summary as one JSON object, all tensors and sections in it"},
       {.name = "graph", .kind = WEFT_OPTION_TEXT, .target = &graph, .argument = "NAME", .help = "MLIR text: the graph to draw (default: the only one)"},
       {0}};
-  const weft_usage usage = {.synopsis = "show FILE [--memory] [--dot] [--chips]",
+  const weft_usage usage = {.synopsis = "show FILE [--memory | --json | --dot | --chips]",
                             .about = "Prints a readable summary of a program: phase, sections, tensors, sites, plan, traffic. Of MLIR text:\n"
                                      "its threads and graphs; a picture of a token graph shows its rings and lanes.",
                             .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft show digits.json --memory\n"
@@ -96,10 +97,12 @@ int weft_cmd_show(int argc, char **argv) {
   if (diag && weft_tool_is_mlir(arguments.items[0]))
     return weft_tool_finish(weft_tool_dataflow_show(arguments.items[0], graph, dot, diag), diag, &arguments);
   weft_status status = diag ? weft_program_read_file(arguments.items[0], &program, diag) : WEFT_UNAVAILABLE;
-  if (status == WEFT_OK) status = memory ? show_memory(program, diag) : show_text(program, chips ? weft_program_dot_chips
-                                                                                   : dot   ? weft_program_dot
-                                                                                           : weft_program_show,
-                                                                    diag);
+  if (status == WEFT_OK)
+    status = memory  ? show_memory(program, diag)
+             : json  ? show_text(program, weft_program_show_json, diag)
+             : chips ? show_text(program, weft_program_dot_chips, diag)
+             : dot   ? show_text(program, weft_program_dot, diag)
+                     : show_text(program, weft_program_show, diag);
   weft_program_free(program);
   return weft_tool_finish(status, diag, &arguments);
 }

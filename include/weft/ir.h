@@ -598,6 +598,8 @@ weft_status weft_program_validate(const weft_program *program, uint64_t limit, w
 
 /** Appends a readable summary: phase, sections, tensors, sites, plan, groups, traffic (`weft show`). */
 void weft_program_show(const weft_program *program, weft_text *text);
+/** The same as one JSON object: name, phase, chips, counts, tiles moved, and all tensors and sections. */
+void weft_program_show_json(const weft_program *program, weft_text *text);
 /** Appends a Graphviz picture of sections, stages and buffers. */
 void weft_program_dot(const weft_program *program, weft_text *text);
 /** Appends a Graphviz picture of a machine: a column a chip, a box for what a section does there, an arrow for each tensor

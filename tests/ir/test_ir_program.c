@@ -260,6 +260,24 @@ static void shown(void **state) {
   weft_program_free(program);
 }
 
+/* The same figures for other programs. */
+static void shown_as_json(void **state) {
+  (void)state;
+  weft_program *program = case_program("scheduled-gemm-2x2-multicast");
+  weft_text text = {0};
+  weft_program_show_json(program, &text);
+  static const char *const parts[] = {
+      "{\"name\": \"gemm-2x2\", \"phase\": \"Scheduled\", \"chips\": 1, \"chip\": null,\n",
+      "{\"tensors\": 3, \"sections\": 0, \"stages\": 16, \"buffers\": 12, \"edges\": 16, \"semaphores\": 4, \"items\": 4, "
+      "\"ops\": 136}",
+      "{\"name\": \"A\", \"role\": \"Input\", \"dtype\": \"Fp32\", \"rows\": 128, \"cols\": 96, \"bytes\": 49152, "
+      "\"chip\": null, \"dataset\": null}"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (!strstr(text.data, parts[i])) fail_msg("%s is not in:\n%s", parts[i], text.data);
+  weft_text_free(&text);
+  weft_program_free(program);
+}
+
 /* Names cannot break out of their quotes. */
 static void drawn(void **state) {
   (void)state;
@@ -310,7 +328,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(phases),       cmocka_unit_test(empty_program), cmocka_unit_test(buffer_bytes),
       cmocka_unit_test(accumulators), cmocka_unit_test(sections),      cmocka_unit_test(trip_counts),
-      cmocka_unit_test(fold_levels),  cmocka_unit_test(copies),        cmocka_unit_test(shown),
+      cmocka_unit_test(fold_levels),  cmocka_unit_test(copies),        cmocka_unit_test(shown),        cmocka_unit_test(shown_as_json),
       cmocka_unit_test(drawn),        cmocka_unit_test(machine_drawn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
