@@ -1,5 +1,6 @@
 /* weft certify: proves a schedule. */
 #include "options.h"
+#include "progress.h"
 #include "weft/plan.h"
 
 #include <stdio.h>
@@ -28,13 +29,16 @@ static weft_status certify(const char *path, const char *target_name, bool json,
   weft_certificate certificate;
   weft_status status = weft_program_read_file(path, &program, diag);
   if (status) return status;
+  weft_tool_step("planning");
   if (weft_program_phase(program) < WEFT_PHASE_SCHEDULED) {
     weft_target target;
     weft_options options = {.stop_after = "synthesize_handshakes"};
     status = weft_target_load(target_name, &target, diag);
     if (!status) status = weft_plan(program, &target, &options, diag);
   }
+  weft_tool_step("proving");
   if (!status) status = weft_certify(program, &certificate, diag);
+  weft_tool_step_end();
   if (!status) print_certificate(path, &certificate, json);
   weft_program_free(program);
   return status;

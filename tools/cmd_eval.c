@@ -1,5 +1,6 @@
 /* weft eval: the reference evaluator. */
 #include "options.h"
+#include "progress.h"
 #include "weft/graph.h"
 #include "weft/plan.h"
 #include "weft/tensor_file.h"
@@ -88,10 +89,12 @@ static weft_status evaluate(const char *path, const request *r, weft_diag *diag)
   if (is_same_file(r->in, r->out))
     return weft_error_at(diag, WEFT_USAGE, (weft_place){.file = r->out}, "give the results a file of their own",
                          "the results would replace the input");
+  weft_tool_step("reading");
   weft_program *program = NULL;
   weft_array_set in = {0}, out = {0};
   weft_status status = weft_program_read_file(path, &program, diag);
   if (!status) status = weft_array_set_read(r->in, &in, diag);
+  weft_tool_step("evaluating");
   if (!status) status = run(program, r, &in, &out, diag);
   if (!status) status = write_results(r->out, program, &out, diag);
   weft_array_set_free(&in);

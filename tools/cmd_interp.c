@@ -1,5 +1,6 @@
 /* weft interp: a structured program run directly. */
 #include "dataflow_tool.h"
+#include "progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +17,9 @@ static weft_status run_entry(const interp_options *o, weft_mlir_op *entry, const
   weft_status status = weft_interpreter_new(entry, file, &machine, diag);
   if (status == WEFT_OK) status = weft_interpreter_start(machine, b->items, b->count, diag);
   if (status == WEFT_OK) {
+    weft_tool_step("interpreting");
     weft_run_state state = weft_interpreter_run(machine, o->steps);
+    weft_tool_step_end();
     const weft_report *report = weft_interpreter_report(machine);
     status = weft_tool_ended(state, report, file, diag);
     printf("%" PRIu64 " steps\n", report->steps);

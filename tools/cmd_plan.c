@@ -1,5 +1,6 @@
 /* weft plan: the passes from a Template to a certified schedule. */
 #include "options.h"
+#include "progress.h"
 #include "weft/plan.h"
 
 #include <stdio.h>
@@ -33,7 +34,9 @@ static weft_status plan(const char *path, const request *r, weft_diag *diag) {
                           .report = &report};
   weft_status status = weft_target_load(r->target, &target, diag);
   if (!status) status = weft_program_read_file(path, &program, diag);
+  weft_tool_step("planning and proving");
   if (!status) status = weft_plan(program, &target, &options, diag);
+  weft_tool_step_end();
   if (!status && r->explain && report.length) fwrite(report.data, 1, report.length, stderr);
   if (!status && r->dump_after && !dump.length)
     status = weft_error(diag, WEFT_USAGE, NULL, "pass `%s` did not run: the program is past it", r->dump_after);

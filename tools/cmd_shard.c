@@ -1,5 +1,6 @@
 /* weft shard: a program of one chip partitioned over a mesh. */
 #include "pipeline.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ static weft_status shard(const char *path, const request *r, weft_diag *diag) {
   weft_status status = weft_target_load(r->machine.target ? r->machine.target : "cpu", &target, diag);
   if (status == WEFT_OK) status = weft_tool_read(path, &program, diag);
   if (status == WEFT_OK) status = weft_tool_shard(program, &r->machine, &target, &machine, &report, diag);
+  weft_tool_step_end();
   if (status == WEFT_OK && report.length)
     fwrite(report.data, 1, report.length, strcmp(r->output, "-") == 0 ? stderr : stdout);
   if (status == WEFT_OK && r->per_chip) status = write_chips(machine, r->per_chip, diag);

@@ -1,5 +1,6 @@
 /* weft sim: a token graph run by the rules of its actors. */
 #include "dataflow_tool.h"
+#include "progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,7 +56,9 @@ static weft_status run_entry(const sim_options *o, const weft_simulator_options 
   weft_status status = weft_simulator_new(entry, file, options, &machine, diag);
   if (status == WEFT_OK) status = weft_simulator_start(machine, b->items, b->count, outputs, b->output_count, diag);
   if (status == WEFT_OK) {
+    weft_tool_step("simulating");
     weft_run_state state = weft_simulator_run(machine, o->steps);
+    weft_tool_step_end();
     const weft_report *report = weft_simulator_report(machine);
     status = weft_tool_ended(state, report, file, diag);
     printf("%" PRIu64 " firings\n", report->steps);

@@ -1,4 +1,5 @@
 #include "options.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -372,6 +373,7 @@ void weft_tool_error(const char *hint, const char *format, ...) {
 }
 
 int weft_tool_finish(weft_status status, weft_diag *diag, const weft_arguments *arguments) {
+  weft_tool_step_end();
   if (diag)
     weft_tool_report(diag, arguments->verbose);
   else

@@ -1,13 +1,16 @@
 /* The way from a file to per-chip programs. */
 #include "pipeline.h"
 #include "paths.h"
+#include "progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 weft_status weft_tool_read(const char *path, weft_program **program, weft_diag *diag) {
+  weft_tool_step("reading");
   weft_status status = weft_program_read_file(path, program, diag);
+  weft_tool_step("validating");
   if (status == WEFT_OK) status = weft_program_validate(*program, 0, NULL, diag);
   if (status != WEFT_OK) {
     weft_program_free(*program);
@@ -17,8 +20,10 @@ weft_status weft_tool_read(const char *path, weft_program **program, weft_diag *
 }
 
 weft_status weft_tool_write(const char *path, const weft_program *program, weft_diag *diag) {
+  weft_tool_step("writing");
   weft_text text = {0};
   weft_program_write(program, &text);
+  weft_tool_step_end();
   weft_status status = text.failed ? weft_error_memory(diag) : weft_write_file(path, text.data, text.length, false, diag);
   weft_text_free(&text);
   return status;
@@ -82,6 +87,7 @@ weft_status weft_tool_shard(weft_program *program, const weft_machine_options *o
     return WEFT_OK;
   }
   if (want <= 1 && options->shards.count == 0 && !options->split) return WEFT_OK;
+  weft_tool_step("sharding");
   weft_graph *graph = NULL;
   status = weft_graph_lift(program, &graph, diag);
   if (status == WEFT_OK) {
@@ -158,8 +164,10 @@ weft_status weft_tool_split(const weft_program *machine, const weft_target *targ
     (*programs)[0] = weft_program_clone(machine);
     return (*programs)[0] ? WEFT_OK : weft_error_memory(diag);
   }
+  weft_tool_step("splitting");
   weft_status status = weft_split(machine, *chips, *programs, diag);
   if (status == WEFT_OK) status = weft_split_check((const weft_program *const *)*programs, *chips, diag);
+  weft_tool_step("proving the program of each chip");
   if (status == WEFT_OK) status = prove_chips(*programs, *chips, target, diag);
   return status;
 }
@@ -174,11 +182,13 @@ weft_status weft_tool_generate(const weft_program *machine, const weft_target *t
   weft_program *planned = NULL, **programs = NULL;
   uint32_t chips = 0;
   weft_tool_paths paths;
+  weft_tool_step("planning and proving");
   weft_status status = weft_tool_prove(machine, target, &planned, diag);
   if (status == WEFT_OK) status = weft_tool_split(machine, target, &programs, &chips, diag);
   if (status == WEFT_OK) status = weft_tool_paths_find(&paths, diag);
   if (status == WEFT_OK) {
     weft_codegen_options options = {.paths = paths.codegen, .threads = (int)weft_min_u64(threads, 1024), .scheduled = chips == 1 ? planned : NULL};
+    weft_tool_step("generating");
     status = weft_codegen((const weft_program *const *)programs, chips, directory, &options, report, diag);
     weft_tool_paths_free(&paths);
   }
@@ -221,6 +231,7 @@ weft_status weft_tool_compile(const char *path, const weft_machine_options *opti
   if (status == WEFT_OK) {
     weft_codegen_report report;
     status = weft_tool_generate(machine, &target, directory, threads, &report, diag);
+    weft_tool_step_end();
     if (report_text.length) fwrite(report_text.data, 1, report_text.length, stdout);
     if (status == WEFT_OK) print_report(directory, machine, &report);
   }

@@ -300,6 +300,16 @@ kill)
   [ "$(grep -c 'rank [0-9]*, chip .* waiting for' kill.txt)" = 2 ] || { cat kill.txt; fail "not every survivor said what it waited for"; }
   [ ! -e result.h5 ] || fail "a result was left"
   ;;
+progress)
+  # On a terminal, and only there, long work says what it is at, and wipes the line.
+  weft new mlp --layers 300,300,10 --batch 300 --dtype fp32 -o model.json
+  weft tensor make --program model.json --seed 1 -o in.h5
+  evaluate="weft eval model.json --in in.h5 --out out.h5 --schedule --steps"
+  script -qec "timeout 3 $evaluate 1000000" /dev/null > terminal.txt || true
+  grep -q 'evaluating, 2 s' terminal.txt || { cat -v terminal.txt; fail "nothing was told"; }
+  timeout -s INT 3 $evaluate 1000000 > log.txt 2>&1 || true
+  [ ! -s log.txt ] || { cat log.txt; fail "a log was written to"; }
+  ;;
 *) fail "there is no part $part" ;;
 esac
 echo "end_to_end.sh $part: passed"
