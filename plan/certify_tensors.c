@@ -42,6 +42,22 @@ static weft_status mark_received(token_machine *m, const weft_link_point *link, 
   return WEFT_OK;
 }
 
+/** What another chip makes has to arrive: a chip's program whose link point was lost would read what was never sent. */
+static weft_status check_received(token_machine *m) {
+  const weft_program *program = m->program;
+  if (program->chip == WEFT_NONE) return WEFT_OK;
+  for (uint64_t t = 0; t < program->tensor_count; t++) {
+    const weft_tensor *tensor = &program->tensors[t];
+    if (tensor->chip == WEFT_NONE || tensor->chip == program->chip || m->tensors[t].received_phase != UINT64_MAX)
+      continue;
+    m->status = weft_error(
+        m->diag, WEFT_INVALID, "receive it at a link point, or split the whole-machine program again",
+        "tensor `%s` is chip %u's, and no link point brings it to chip %u", tensor->name, tensor->chip, program->chip);
+    return m->status;
+  }
+  return WEFT_OK;
+}
+
 bool tensors_prepare(token_machine *m) {
   const weft_program *program = m->program;
   m->tensors = WEFT_NEW_ARRAY(m->arena, token_tensor, program->tensor_count + 1);
@@ -65,7 +81,7 @@ bool tensors_prepare(token_machine *m) {
     }
     if (mark_received(m, &program->links[l], phase)) return false;
   }
-  return true;
+  return check_received(m) == WEFT_OK;
 }
 
 /* ---- addresses ---- */

@@ -255,6 +255,27 @@ static void test_all_reduce_wrong(void **state) {
   }
 }
 
+/** A chip's program that lost a receive is refused, by itself and with the other chip's. */
+static void test_receive_removed(void **state) {
+  (void)state;
+  weft_graph *machine = NULL;
+  weft_program *program = k_split_program(&machine);
+  weft_program *parts[2] = {0};
+  weft_diag *diag = weft_diag_new();
+  assert_int_equal(weft_split(program, 2, parts, diag), WEFT_OK);
+  assert_int_equal(weft_split_check((const weft_program *const *)parts, 2, diag), WEFT_OK);
+  uint64_t l = 0;
+  while (parts[1]->links[l].receive_count == 0) l++;
+  parts[1]->links[l].receive_count--;
+  assert_int_equal(weft_split_check((const weft_program *const *)parts, 2, diag), WEFT_INVALID);
+  plan_for(parts[1], "cpu", "synthesize_handshakes");
+  assert_refused(parts[1], "is chip 0's", "no link point brings it to chip 1");
+  for (int i = 0; i < 2; i++) weft_program_free(parts[i]);
+  weft_diag_free(diag);
+  weft_program_free(program);
+  weft_graph_free(machine);
+}
+
 /** What reads an activation in the section that writes it may read too early. */
 static void test_no_rendezvous(void **state) {
   (void)state;
@@ -312,6 +333,7 @@ int main(void) {
       cmocka_unit_test(test_two_increments),
       cmocka_unit_test(test_all_reduce_removed),
       cmocka_unit_test(test_all_reduce_wrong),
+      cmocka_unit_test(test_receive_removed),
       cmocka_unit_test(test_no_rendezvous),
       cmocka_unit_test(test_ranges),
   };

@@ -102,6 +102,14 @@ schedule) # the evaluator over whole-machine schedules
     weft eval planned.json --order random --seed 7 --in digits.h5 --out machine.h5
     same machine.h5 graph.h5
   done
+  # The chips' programs are proved together; one of another split does not fit.
+  weft shard digits.json --chips 3 --split columns --per-chip columns -o machine.json
+  weft shard digits.json --chips 3 --split rows --per-chip rows -o machine.json
+  weft certify columns > certified.txt
+  grep -q '3 chips together' certified.txt || fail "no word about the chips together"
+  refused 1 'chip 1' weft certify columns/chip_0.json rows/chip_1.json columns/chip_2.json
+  refused 1 'machine of 3 chips' weft certify columns/chip_0.json columns/chip_1.json
+  refused 1 'two programs of chip 0' weft certify columns/chip_0.json columns/chip_0.json columns/chip_2.json
   ;;
 int8)
   weft tensor rename "$samples/mnist-mlp-int8.h5" x_test=x -o digits.h5
