@@ -48,3 +48,25 @@ function(weft_add_test name)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${WEFT_TEST_ENVIRONMENT}")
 endfunction()
+
+find_program(WEFT_FUZZ_CLANG NAMES clang-14 clang)
+# weft_add_fuzzer(NAME SOURCES pattern... DICTIONARY file LONGEST bytes CORPUS folder...): NAME.c of this folder as a libFuzzer target
+# with address and undefined-behaviour sanitizers, compiled with the sources and with base and data, and a slow test of five minutes.
+function(weft_add_fuzzer name)
+  cmake_parse_arguments(ARG "" "DICTIONARY;LONGEST" "SOURCES;CORPUS" ${ARGN})
+  if(NOT WEFT_FUZZ_CLANG)
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/base/*.c ${PROJECT_SOURCE_DIR}/data/*.c)
+  list(FILTER sources EXCLUDE REGEX "base/parallel.c$")
+  set(program ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  set(target ${CMAKE_CURRENT_SOURCE_DIR}/${name}.c)
+  add_custom_command(OUTPUT ${program}
+    COMMAND ${WEFT_FUZZ_CLANG} -std=gnu17 -O1 -g -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+      -DWEFT_GRAMMARS_INSTALLED="" -DWEFT_GRAMMARS_SOURCE="" -I${PROJECT_SOURCE_DIR}/include -o ${program} ${target} ${sources} -lm
+    DEPENDS ${target} ${sources} VERBATIM COMMENT "Compiling ${name}")
+  add_custom_target(weft_${name} DEPENDS ${program})
+  add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/fuzz.sh ${PROJECT_BINARY_DIR} ${program} ${CMAKE_CURRENT_BINARY_DIR}/${name}.work
+    ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_DICTIONARY} ${ARG_LONGEST} ${ARG_CORPUS})
+  set_tests_properties(${name} PROPERTIES LABELS slow TIMEOUT 900)
+endfunction()
