@@ -1,20 +1,24 @@
 /* The last words of a process that is ended from outside: who it was, what it did, whom it waited for.
  *
- * The handler only calls write and _exit; all names are in static tables or were put together beforehand. */
+ * The handler only calls write, nanosleep and _exit; all names are in static tables or were put together beforehand. */
 #include "run_private.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LISTED_CHIPS = 16, PREFIX = 96, LINE = 640 };
+enum { LISTED_CHIPS = 16, PREFIX = 96, LINE = 640, LINGER_SECONDS = 2 };
 
 static struct {
   weft_run *volatile run;
   volatile sig_atomic_t quiet_status; /* -1: speak */
+  atomic_flag spoken;                 /* by whichever thread a signal came to first */
   char prefix[LISTED_CHIPS][PREFIX];
-} last_words = {.quiet_status = -1};
+} last_words = {.quiet_status = -1, .spoken = ATOMIC_FLAG_INIT};
 
 static const int caught[] = {SIGTERM, SIGINT, SIGHUP};
 
@@ -64,11 +68,21 @@ static void speak(const weft_chip *chip, const char *prefix, int signal_number) 
   (void)!write(STDERR_FILENO, line.bytes, line.length);
 }
 
+/* mpirun means to give its processes a second between SIGTERM and SIGKILL, but the first of them that ends cuts the
+ * second short (the SIGCHLD ends the sleep), and those that did not get a core until then end without a word. So nobody
+ * ends before the others had time to speak; usually the SIGKILL comes first. */
+static void linger(void) {
+  struct timespec rest = {.tv_sec = LINGER_SECONDS};
+  while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {}
+}
+
 static void handle(int signal_number) {
   if (last_words.quiet_status >= 0) _exit(last_words.quiet_status);
   const weft_run *run = last_words.run;
-  for (uint32_t i = 0; run && i < run->chip_count && i < LISTED_CHIPS; i++)
+  bool first = !atomic_flag_test_and_set(&last_words.spoken);
+  for (uint32_t i = 0; first && run && i < run->chip_count && i < LISTED_CHIPS; i++)
     speak(&run->chips[i], last_words.prefix[i], signal_number);
+  if (run && run->process->ranks > 1) linger();
   _exit(weft_status_exit_code(WEFT_UNAVAILABLE));
 }
 

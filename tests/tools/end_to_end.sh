@@ -290,10 +290,12 @@ kill)
   weft new mlp --layers 64,32,10 --batch 8 --dtype fp32 --bias --relu -o digits.json
   weft tensor make --program digits.json --seed 1 -o digits.h5
   compiled out digits.json --chips 3 --split columns
-  $launch -n 3 $PWD/out/run --in digits.h5 --out result.h5 --steps 1000000000 > kill.txt 2>&1 &
+  $launch -n 3 $PWD/out/run --in digits.h5 --out result.h5 --steps 1000000000 --map > kill.txt 2>&1 &
   launcher=$!
   trap 'kill -9 $launcher 2> /dev/null || true; pkill -9 -f "$PWD/out/run" || true' EXIT
-  sleep 3
+  # The map is printed when the ranks are about to run.
+  for ((i = 0; i < 600; i++)); do grep -q '^rank 2' kill.txt && break || sleep 0.1; done
+  sleep 2
   victim=
   for p in $(pgrep -x run); do
     if [ "$(readlink /proc/$p/exe)" = "$PWD/out/run" ]; then victim=$p; fi
