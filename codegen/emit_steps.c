@@ -130,6 +130,11 @@ static void emit_product(weft_chip_code *code, section_body *body, uint32_t inde
                    "  static const weft_abi_product product_%" PRIu32 " = {.a = %" PRId64 ", .b = %" PRId64 ", .out = %" PRId64
                    ", .m = %" PRIu64 ", .n = %" PRIu64 ", .k = %" PRIu64 ", .acc = %d /* %s */, .segments = %" PRIu32,
                    index, a, b, out, m, n, k, (int)op->acc, weft_acc_policy_name(op->acc), op->segments);
+  if (op->in_count > 2) {
+    int64_t position = slot_of_value(code, op->ins[2]);
+    weft_text_printf(&body->text, ", .position = %" PRId64 " + 1", position);
+    slot_add(&body->reads, position);
+  }
   if (count) weft_text_printf(&body->text, ", .epilogue_count = %" PRIu32 ", .epilogue = %s", count, epilogue);
   weft_text_printf(&body->text, "};\n  weft_product(chip, &product_%" PRIu32 ");\n", index);
   slot_add(&body->reads, a);

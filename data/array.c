@@ -90,6 +90,22 @@ weft_array *weft_array_set_find(const weft_array_set *set, const char *name) {
   return found ? &set->items[at] : NULL;
 }
 
+weft_status weft_array_set_advance(weft_array_set *set, const char *name, weft_diag *diag) {
+  weft_array *array = weft_array_set_find(set, name);
+  if (!array || weft_format_is_float(array->dtype))
+    return weft_error(diag, WEFT_USAGE, "name a dataset of integers that the program reads",
+                      array ? "'%s' cannot be advanced: its elements are no integers" : "there is no '%s' to advance",
+                      name);
+  for (uint64_t i = 0; i < weft_array_elements(array); i++) {
+    int64_t next;
+    if (__builtin_add_overflow(weft_load_i64(array->dtype, array->data, i), 1, &next) ||
+        !weft_store_i64(array->dtype, array->data, i, next))
+      return weft_error(diag, WEFT_INVALID, "run fewer steps", "element %llu of '%s' cannot be advanced: %s ends there",
+                        (unsigned long long)i, name, weft_format_name(array->dtype));
+  }
+  return WEFT_OK;
+}
+
 void weft_array_set_free(weft_array_set *set) {
   for (uint64_t i = 0; i < set->count; i++) free_item(&set->items[i]);
   free(set->items);

@@ -123,6 +123,17 @@ uint32_t weft_graph_matmul(weft_graph *graph, const char *name, uint32_t a, uint
   return append(graph, name, &op, &out);
 }
 
+uint32_t weft_graph_matmul_up_to(weft_graph *graph, const char *name, uint32_t a, uint32_t b, uint32_t position) {
+  const uint32_t ins[] = {a, b, position};
+  if (!operands_exist(graph, WEFT_GRAPH_MATMUL, ins, 3)) return WEFT_NONE;
+  const weft_value *x = &graph->values[a], *w = &graph->values[b];
+  weft_value out = like(x, WEFT_FP32);
+  if (x->rank && w->rank == 2) out.extents[x->rank - 1] = w->extents[1];
+  return append(
+      graph, name,
+      &(weft_graph_op){.kind = WEFT_GRAPH_MATMUL, .ins = ins, .in_count = 3, .segments = 1, .acc = WEFT_ACC_F32}, &out);
+}
+
 uint32_t weft_graph_bias(weft_graph *graph, const char *name, uint32_t x, uint32_t bias) {
   const uint32_t ins[] = {x, bias};
   if (!operands_exist(graph, WEFT_GRAPH_BIAS, ins, 2)) return WEFT_NONE;

@@ -76,7 +76,8 @@ static weft_status check_same(const subject *s, const weft_value *x) {
 }
 
 static weft_status check_one_kind(const subject *s) {
-  for (uint32_t i = 0; i < s->op->in_count; i++)
+  uint32_t count = s->op->kind == WEFT_GRAPH_MATMUL ? 2 : s->op->in_count; // a position is an integer
+  for (uint32_t i = 0; i < count; i++)
     if (is_float(operand(s, i)) != is_float(s->out))
       REFUSE("integers and floats meet only in a pointwise op", "'%s' is %s and the result %s", operand(s, i)->name,
              weft_format_name(operand(s, i)->dtype), weft_format_name(s->out->dtype));
@@ -95,6 +96,19 @@ static weft_status check_matmul_formats(const subject *s) {
   if (op->segments < 1 || op->segments > WEFT_MAX_SEGMENTS)
     REFUSE(NULL, "%u segments; 1 to %d are possible", op->segments, WEFT_MAX_SEGMENTS);
   return check_one_kind(s);
+}
+
+/** The third operand of a product: where its K ends is read before the program runs. */
+static weft_status check_position(const subject *s) {
+  if (s->op->in_count < 3) return WEFT_OK;
+  const weft_value *at = &s->graph->values[s->op->ins[2]];
+  if (at->role != WEFT_ROLE_INPUT || is_float(at) || weft_value_elements(at) != 1)
+    REFUSE("a position is an Input of one integer", "'%s' is %s %s %s", at->name, weft_tensor_role_name(at->role),
+           weft_format_name(at->dtype), SHAPE(at));
+  if (!is_float(s->a) || s->op->segments != 1 || s->b->extents[0] == 0)
+    REFUSE("fold floats in one segment", "a product up to '%s' of %s in %u segments over a K of %llu", at->name,
+           weft_format_name(s->a->dtype), s->op->segments, (unsigned long long)s->b->extents[0]);
+  return WEFT_OK;
 }
 
 static weft_status check_partial_product(const subject *s) {
@@ -124,6 +138,7 @@ static weft_status check_matmul(const subject *s) {
       out->extents[out->rank - 1] != b->extents[1])
     REFUSE(NULL, "%s times %s does not give %s", SHAPE(a), SHAPE(b), SHAPE(out));
   weft_status status = check_matmul_formats(s);
+  if (status == WEFT_OK) status = check_position(s);
   return status != WEFT_OK ? status : check_partial_product(s);
 }
 

@@ -251,15 +251,40 @@ static weft_status copy_set(const weft_array_set *from, weft_array_set *to, weft
   return WEFT_OK;
 }
 
-weft_status weft_graph_interpret_steps(const weft_graph *graph, uint64_t steps, const weft_array_set *in,
-                                       weft_array_set *out, weft_diag *diag) {
-  if (steps <= 1) return weft_graph_interpret(graph, in, out, diag);
+/** The Input to advance, made from its fill where it is not given. */
+static weft_status offer_advanced(const weft_graph *graph, const char *advance, weft_array_set *found,
+                                  weft_diag *diag) {
+  const weft_value *value = NULL;
+  for (uint64_t v = 0; v < graph->value_count && !value; v++) {
+    const weft_value *candidate = &graph->values[v];
+    if (candidate->role == WEFT_ROLE_INPUT && strcmp(dataset_name(candidate), advance) == 0) value = candidate;
+  }
+  if (!value || weft_format_is_float(value->dtype))
+    return weft_error(diag, WEFT_USAGE, "name an Input of integers", "the program has no Input '%s' to advance",
+                      advance);
+  if (weft_array_set_find(found, advance) || value->init.kind == WEFT_INIT_EXTERNAL) return WEFT_OK;
+  const uint64_t *extents = value->has_shard ? value->full_extents : value->extents;
+  weft_array *array =
+      weft_array_set_add(found, advance, value->dtype, value->has_shard ? value->full_rank : value->rank, extents);
+  if (!array) return weft_error_memory(diag);
+  for (uint64_t i = 0; i < weft_array_elements(array); i++)
+    if (!weft_init_store(&value->init, i, array->dtype, array->data, i))
+      return weft_error(diag, WEFT_INVALID, "supply the dataset", "the fill of '%s' does not fit %s", advance,
+                        weft_format_name(array->dtype));
+  return WEFT_OK;
+}
+
+weft_status weft_graph_interpret_steps(const weft_graph *graph, uint64_t steps, const char *advance,
+                                       const weft_array_set *in, weft_array_set *out, weft_diag *diag) {
+  if (steps <= 1 && !advance) return weft_graph_interpret(graph, in, out, diag);
   weft_array_set found = {0};
   weft_status status = copy_set(in, &found, diag);
-  for (uint64_t step = 0; step < steps && status == WEFT_OK; step++) {
+  if (status == WEFT_OK && advance) status = offer_advanced(graph, advance, &found, diag);
+  for (uint64_t step = 0; step < weft_max_u64(steps, 1) && status == WEFT_OK; step++) {
     if (step) weft_array_set_free(out);
     if (step) *out = (weft_array_set){0};
-    status = weft_graph_interpret(graph, &found, out, diag);
+    if (step && advance) status = weft_array_set_advance(&found, advance, diag);
+    if (status == WEFT_OK) status = weft_graph_interpret(graph, &found, out, diag);
     if (status == WEFT_OK) status = chain_states(graph, out, &found, diag);
   }
   weft_array_set_free(&found);

@@ -45,6 +45,7 @@ weft_status weft_evaluate_store(const weft_evaluation *e, uint64_t index, wide v
 typedef struct product {
   const weft_evaluation *e;
   uint64_t m, k, n;
+  uint64_t end;       /**< elements of k that take part */
   const float *a, *b; /**< widened; b transposed: n rows of k */
   wide *sums;         /**< of integers: m x n */
 } product;
@@ -54,7 +55,7 @@ static void float_row(void *context, uint64_t row) {
   const weft_value *out = result(p->e);
   for (uint64_t j = 0; j < p->n; j++)
     weft_store_f32(out->dtype, p->e->out, row * p->n + j,
-                   weft_dot_f32(p->a + row * p->k, 1, p->b + j * p->k, 1, p->k, p->e->op->segments));
+                   weft_dot_f32(p->a + row * p->k, 1, p->b + j * p->k, 1, p->end, p->e->op->segments));
 }
 
 static void integer_row(void *context, uint64_t row) {
@@ -103,10 +104,25 @@ static weft_status integer_product(product *p) {
   return status;
 }
 
+/** Where the K of a product ends that goes up to a position. */
+static weft_status find_end(const weft_evaluation *e, product *p) {
+  p->end = p->k;
+  if (e->op->in_count < 3) return WEFT_OK;
+  const weft_value *at = operand(e, 2);
+  int64_t position = weft_load_i64(at->dtype, e->ins[2], 0);
+  if (position < 0 || (uint64_t)position >= p->k)
+    return weft_error(e->diag, WEFT_INVALID, NULL, "element 0 of `%s` is %lld; the program admits 0 to %llu", at->name,
+                      (long long)position, (unsigned long long)p->k - 1);
+  p->end = weft_min_u64(p->k, ((uint64_t)position / WEFT_GRAPH_TILE + 1) * WEFT_GRAPH_TILE);
+  return WEFT_OK;
+}
+
 static weft_status evaluate_matmul(const weft_evaluation *e) {
   weft_plane a = weft_value_plane(operand(e, 0)), out = weft_value_plane(result(e));
   product p = {.e = e, .m = a.rows, .k = a.cols, .n = out.cols};
   if (!in_floats(e)) return integer_product(&p);
+  weft_status status = find_end(e, &p);
+  if (status != WEFT_OK) return status;
   float *wide_a = widened(operand(e, 0)->dtype, e->ins[0], p.m, p.k, false);
   float *wide_b = widened(operand(e, 1)->dtype, e->ins[1], p.k, p.n, true);
   p.a = wide_a;

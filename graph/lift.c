@@ -38,7 +38,7 @@ static weft_status check_program(weft_lift *l) {
   if (program->tile_rows != WEFT_GRAPH_TILE || program->tile_cols != WEFT_GRAPH_TILE)
     return refuse(l, NULL, "its tiles are not 32 x 32");
   if (program->numerics != WEFT_NUMERICS_EXACT) return refuse(l, NULL, "it allows spills to round");
-  if (program->trip_count) return refuse(l, NULL, "its loops run to counts that it reads");
+  if (program->work.k_trip != WEFT_NONE) return refuse(l, NULL, "its loops run to a count that it reads");
   if (program->link_count && program->chip == WEFT_NONE) return refuse(l, NULL, "it has link points and is of no chip");
   for (uint64_t i = 0; i < program->tensor_count; i++) {
     weft_status status = check_tensor(l, &program->tensors[i]);

@@ -94,6 +94,15 @@ static bool walks_operand(const weft_walk *walk, uint64_t block_h, uint64_t bloc
          (num_blocks <= 1 || walk->k == k_stride);
 }
 
+/** The tensor whose element 0 is the position up to which the product goes; WEFT_NONE when its trip counts something
+ * else. */
+static uint32_t position_of_trip(const weft_lift *l, const weft_matmul_tiles *m, uint64_t k) {
+  const weft_trip *trip = &l->program->trips[m->trip];
+  bool counts = trip->elem == 0 && trip->bias == 1 && trip->per == WEFT_GRAPH_TILE && m->block.ibw == 1 &&
+                trip->admit.low == 0 && trip->admit.high >= 0 && (uint64_t)trip->admit.high == k - 1;
+  return counts ? trip->tensor : WEFT_NONE;
+}
+
 static weft_status lift_matmul(weft_lift *l, uint32_t id) {
   const weft_stage *stage = &l->program->stages[id];
   const weft_matmul_tiles *m = &stage->compute->matmul;
@@ -120,11 +129,14 @@ static weft_status lift_matmul(weft_lift *l, uint32_t id) {
   if (l->reader[stage->outs[0]] != g->store && l->program->buffers[stage->outs[0]].dtype != weft_acc_format(m->acc))
     return weft_lift_refuse(l, id, "buffer '%s' is not as wide as its accumulator",
                             l->program->buffers[stage->outs[0]].name);
-  const uint32_t ins[] = {a.value, b.value};
+  uint32_t position = m->trip == WEFT_NONE ? WEFT_NONE : position_of_trip(l, m, a.tensor->elems.cols);
+  if (m->trip != WEFT_NONE && position == WEFT_NONE)
+    return weft_lift_refuse(l, id, "its K blocks run to a count that is no position in K");
+  const uint32_t ins[] = {a.value, b.value, position};
   return weft_lift_append(l, id,
                           &(weft_graph_op){.kind = WEFT_GRAPH_MATMUL,
                                            .ins = ins,
-                                           .in_count = 2,
+                                           .in_count = m->trip == WEFT_NONE ? 2 : 3,
                                            .acc = m->acc,
                                            .segments = m->segments ? m->segments : 1});
 }

@@ -22,7 +22,8 @@ typedef struct weft_lowering {
   weft_program *program;
   weft_arena *scratch; /**< freed at the end */
   weft_diag *diag;
-  uint64_t tensor_capacity, stage_capacity, buffer_capacity, edge_capacity, section_capacity, item_capacity;
+  uint64_t tensor_capacity, stage_capacity, buffer_capacity, edge_capacity, section_capacity, item_capacity,
+      trip_capacity;
   uint32_t *tensor_of; /**< by value; WEFT_NONE: lives in a buffer */
   bool *folded;        /**< by op: a slice that assembles take from its source */
   uint8_t *chained;    /**< by op: 1 + the operand that the stage before it leaves in an accumulator; 0: none */

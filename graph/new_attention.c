@@ -60,7 +60,7 @@ uint32_t new_queries(weft_graph *graph, const char *prefix, uint32_t q, const ne
 }
 
 uint32_t new_attention(weft_graph *graph, const char *prefix, uint32_t queries, uint32_t keys, uint32_t values,
-                       uint32_t bounds, uint64_t size) {
+                       uint32_t bounds, uint32_t up_to, uint64_t size) {
   uint32_t scores = weft_graph_matmul(graph, new_name(graph, prefix, "scores"), queries, keys);
   const char *body =
       weft_arena_printf(graph->arena, "$0 %.17g mul -inf collt:$1", 1.0 / sqrt((double)(size ? size : 1)));
@@ -68,7 +68,9 @@ uint32_t new_attention(weft_graph *graph, const char *prefix, uint32_t queries, 
   uint32_t masked = new_pointwise(graph, new_name(graph, prefix, "masked"), bounded, 2, body ? body : "");
   weft_format dtype = values < graph->value_count ? graph->values[values].dtype : WEFT_FP32;
   uint32_t weights = new_as(graph, new_softmax(graph, prefix, masked), dtype);
-  return weft_graph_matmul(graph, new_name(graph, prefix, "mixed"), weights, values);
+  const char *name = new_name(graph, prefix, "mixed");
+  return up_to == WEFT_NONE ? weft_graph_matmul(graph, name, weights, values)
+                            : weft_graph_matmul_up_to(graph, name, weights, values, up_to);
 }
 
 uint32_t new_concat_heads(weft_graph *graph, const char *name, const uint32_t *by_key, const new_heads *shape) {

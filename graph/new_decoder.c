@@ -7,8 +7,8 @@ typedef struct decoder {
   const weft_decoder_options *o;
   weft_graph *graph;
   new_heads heads;
-  uint32_t pos, position; /**< the state; its value in this step */
-  uint32_t bound;         /**< position + 1: keys there are */
+  uint32_t pos;   /**< of the step's token: a state or an input */
+  uint32_t bound; /**< position + 1: keys there are */
   new_rotation turn_q, turn_k;
 } decoder;
 
@@ -63,6 +63,16 @@ static uint32_t one_state(const decoder *d, const char *name, uint64_t most) {
   return state;
 }
 
+/** Where the step's token stands: a state, or, where loops run up to it, an input. */
+static uint32_t position(const decoder *d) {
+  static const uint64_t one[] = {1, 1};
+  if (!d->o->trip) return one_state(d, "pos", d->o->context);
+  uint32_t input = weft_graph_input(d->graph, "pos", WEFT_INT32, 2, one);
+  weft_graph_range(d->graph, input, 0, (int64_t)d->o->context - 1);
+  if (input != WEFT_NONE) d->graph->values[input].init.kind = WEFT_INIT_ZERO; // the first step, where nothing is said
+  return input;
+}
+
 /** The prompt's token while there is one, then the one that the last step chose. */
 static uint32_t token_of_step(decoder *d, uint32_t last) {
   weft_graph *graph = d->graph;
@@ -91,7 +101,8 @@ static uint32_t attend_key(const decoder *d, uint64_t layer, uint64_t key, uint3
   uint32_t queries = new_queries(graph, prefix, q, &d->heads, key);
   uint32_t keys = weft_graph_slice(graph, new_name(graph, prefix, "keys"), k, k_at, k_extents);
   uint32_t values = weft_graph_slice(graph, new_name(graph, prefix, "values"), v, v_at, v_extents);
-  return as_operand(d, new_attention(graph, prefix, queries, keys, values, d->bound, size));
+  uint32_t up_to = d->o->trip ? d->pos : WEFT_NONE;
+  return as_operand(d, new_attention(graph, prefix, queries, keys, values, d->bound, up_to, size));
 }
 
 /** The heads of one layer side by side. Its keys are kept as columns, by head; its values as rows. */
@@ -151,14 +162,14 @@ static void choose_token(const decoder *d, uint32_t x, uint32_t last, uint32_t t
   weft_graph_section(graph, "states");
   weft_graph_update(graph, "text.next", text, next, d->pos, 1);
   weft_graph_set_state(graph, last, next);
-  weft_graph_set_state(graph, d->pos, d->bound);
+  if (!d->o->trip) weft_graph_set_state(graph, d->pos, d->bound);
 }
 
 static void build(decoder *d) {
   weft_graph *graph = d->graph;
   const uint64_t text_extents[] = {1, d->o->context}, table[] = {d->o->context, d->heads.size / 2};
   weft_graph_section(graph, "token");
-  d->pos = one_state(d, "pos", d->o->context);
+  d->pos = position(d);
   uint32_t last = one_state(d, "token", d->o->vocabulary - 1);
   uint32_t text = weft_graph_state(graph, "text", WEFT_INT32, 2, text_extents);
   d->bound = integers(d, "pos.bound", &d->pos, 1, "$0 1 add");

@@ -52,7 +52,7 @@ uint32_t new_queries(weft_graph *graph, const char *prefix, uint32_t q, const ne
 /** The attention of one key and its queries: softmax(queries @ keys / sqrt(size)) @ values, of the first bounds[row]
  * keys only. queries [rows, size], keys [size, context], values [context, size]. */
 uint32_t new_attention(weft_graph *graph, const char *prefix, uint32_t queries, uint32_t keys, uint32_t values,
-                       uint32_t bounds, uint64_t size);
+                       uint32_t bounds, uint32_t up_to, uint64_t size);
 /** What the queries of every key give (by key: group rows of tokens), side by side again. */
 uint32_t new_concat_heads(weft_graph *graph, const char *name, const uint32_t *by_key, const new_heads *shape);
 

@@ -82,7 +82,7 @@ static uint32_t attend(const sample *s, uint64_t key, uint32_t q, uint32_t k, ui
   uint32_t rows = weft_graph_slice(graph, new_name(graph, prefix, "k"), k, at, extents);
   uint32_t keys = weft_graph_transpose(graph, new_name(graph, prefix, "keys"), rows);
   uint32_t values = weft_graph_slice(graph, new_name(graph, prefix, "values"), v, at, extents);
-  return as_operand(s, new_attention(graph, prefix, queries, keys, values, bounds, shape.size));
+  return as_operand(s, new_attention(graph, prefix, queries, keys, values, bounds, WEFT_NONE, shape.size));
 }
 
 static uint32_t make_attention(const sample *s) {

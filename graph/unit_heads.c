@@ -6,6 +6,20 @@
 /* ---- heads --------------------------------------------------------------------------------------------------------
  */
 
+/** The trip that counts the K blocks, of one tile, up to the element that `value` says; one a tensor and K. WEFT_NONE
+ * without memory. */
+static uint32_t trip_up_to(unit_plan *p, uint32_t value, uint64_t k) {
+  weft_program *program = p->l->program;
+  const weft_trip made = {
+      .tensor = p->l->tensor_of[value], .admit = {0, (int64_t)k - 1}, .bias = 1, .per = WEFT_GRAPH_TILE};
+  for (uint64_t t = 0; t < program->trip_count; t++)
+    if (program->trips[t].tensor == made.tensor && program->trips[t].admit.high == made.admit.high) return (uint32_t)t;
+  if (!weft_arena_grow(program->arena, &program->trips, program->trip_count, &p->l->trip_capacity, sizeof made))
+    return WEFT_NONE;
+  program->trips[program->trip_count] = made;
+  return (uint32_t)program->trip_count++;
+}
+
 static weft_status plan_matmul(unit_plan *p, const weft_graph_op *op) {
   const weft_value *a = &p->l->graph->values[op->ins[0]], *out = &p->l->graph->values[op->out];
   const uint64_t rows_t = p->plane.rows_t, cols_t = p->plane.cols_t, k_t = weft_value_plane(a).cols_t;
@@ -24,9 +38,12 @@ static weft_status plan_matmul(unit_plan *p, const weft_graph_op *op) {
                                      .acc = op->acc,
                                      .dataflow = WEFT_DATAFLOW_OUTPUT_STATIONARY,
                                      .interm = WEFT_NONE,
+                                     .trip = WEFT_NONE,
                                      .granularity = WEFT_GRANULARITY_PER_SUB_BLOCK,
                                      .segments = op->segments};
-  return WEFT_OK;
+  if (op->in_count < 3) return WEFT_OK;
+  c->op.matmul.trip = trip_up_to(p, op->ins[2], a->extents[a->rank - 1]);
+  return c->op.matmul.trip == WEFT_NONE ? weft_error_memory(p->l->diag) : WEFT_OK;
 }
 
 static weft_status plan_pointwise(unit_plan *p, const weft_graph_op *op) {

@@ -258,6 +258,7 @@ const shape weft_schema_scalar_body = STRUCT("a scalar body", scalar_body_fields
 /* ---- compute ops ---- */
 
 static const shape optional_interm = OPTION(weft_matmul_tiles, interm, max_ids, WEFT_MAX_INTERM);
+static const shape optional_trip = OPTION(weft_matmul_tiles, trip, max_ids, WEFT_MAX_TRIP);
 static const field matmul_fields[] = {
     FIELD("block", weft_matmul_tiles, block, weft_schema_block_shape),
     FIELD("sub_blocks", weft_matmul_tiles, sub_blocks, weft_schema_pair),
@@ -268,6 +269,7 @@ static const field matmul_fields[] = {
     FIELD("interm", weft_matmul_tiles, interm, optional_interm, OPTIONAL),
     FIELD("granularity", weft_matmul_tiles, granularity, weft_schema_granularity),
     FIELD("segments", weft_matmul_tiles, segments, u32, OURS, .fallback = 1),
+    FIELD("trip", weft_matmul_tiles, trip, optional_trip, OURS),
 };
 static const shape matmul = PLAIN_STRUCT("a MatmulTiles", matmul_fields);
 static const field requant_fields[] = {

@@ -53,9 +53,22 @@ static bool check_generic(check *c, uint64_t s, const weft_generic *g) {
   return true;
 }
 
+/** A product whose K blocks run to a trip folds one chain, of which the trip is never more than the whole. */
+static bool check_product(check *c, uint64_t s, const weft_matmul_tiles *m) {
+  if (!check_segments(c, s, m->segments, true)) return false;
+  if (!has_id(m->trip, m->max_ids, WEFT_MAX_TRIP)) return true;
+  const weft_trip *trip = m->trip < c->program->trip_count ? &c->program->trips[m->trip] : NULL;
+  const char *reason = !trip              ? "its K blocks run to a trip that does not exist"
+                       : m->segments != 1 ? "its K blocks run to a trip and are cut into segments"
+                       : trip->per == 0 || weft_trip_count(trip, trip->admit.high) > m->num_blocks
+                           ? "its trip counts more K blocks than it has"
+                           : NULL;
+  return !reason || REPORT(c, STAGE_TRIP_MALFORMED, stage(s), text(reason));
+}
+
 static bool check_op(check *c, uint64_t s, const weft_compute_op *op) {
   switch (op->kind) {
-  case WEFT_COMPUTE_MATMUL_TILES: return check_segments(c, s, op->matmul.segments, true);
+  case WEFT_COMPUTE_MATMUL_TILES: return check_product(c, s, &op->matmul);
   case WEFT_COMPUTE_GENERIC: return check_generic(c, s, &op->generic);
   case WEFT_COMPUTE_SCALAR: return check_scalar(c, s, &op->scalar);
   default: return true;

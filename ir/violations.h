@@ -180,6 +180,10 @@
       "the shape's product is the dataset's rows times columns", "18")                                                 \
   ROW(K_TRIP_MISSING, "KTripMissing", "trip", "the work list runs to {trip}, which does not exist",                    \
       "name one of the program's trips", "18")                                                                         \
+  ROW(STAGE_TRIP_MALFORMED, "StageTripMalformed", "stage reason", "{stage}: {reason}",                                 \
+      "name one of the program's trips, counting as many K blocks at most as the product has, and fold in one "        \
+      "segment",                                                                                                       \
+      "18")                                                                                                            \
   ROW(LINK_TENSOR_MISSING, "LinkTensorMissing", "link tensor", "{link} moves {tensor}, which does not exist",          \
       "name one of the program's tensors", "18")                                                                       \
   ROW(LINK_SECTION_MISSING, "LinkSectionMissing", "link section",                                                      \

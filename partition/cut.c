@@ -115,6 +115,7 @@ uint32_t weft_reduce_segments(const weft_graph *graph, const weft_graph_op *op) 
 }
 
 bool weft_reduce_is_chain(const weft_graph *graph, const weft_graph_op *op) {
+  if (op->kind == WEFT_GRAPH_MATMUL && op->in_count > 2) return true; // where K ends is not known yet
   // A row sum in one segment is no chain: it adds in lanes.
   bool whole = op->kind == WEFT_GRAPH_REDUCE ? op->segments == 0 : op->segments <= 1;
   return folds_floats(graph, op) && whole && weft_segments_for(op->factors[weft_reduce_factor(op)].extent) > 1;

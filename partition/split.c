@@ -31,10 +31,10 @@ static weft_status check_whole(const weft_program *machine, uint32_t chips, weft
     return weft_error(diag, WEFT_INVALID, "split the Template, then plan each chip's program",
                       "program '%s' is %s: only a Template is split", machine->name, weft_phase_name(phase));
   if (chips == 1) return WEFT_OK;
-  const char *what = machine->link_count        ? "link points: it was split already"
-                     : machine->trip_count      ? "trips, which read their count on one chip"
-                     : machine->semaphore_count ? "semaphores, which its chips would share"
-                                                : NULL;
+  const char *what = machine->link_count                 ? "link points: it was split already"
+                     : machine->work.k_trip != WEFT_NONE ? "a trip for all of its K blocks"
+                     : machine->semaphore_count          ? "semaphores, which its chips would share"
+                                                         : NULL;
   if (what)
     return weft_error(diag, WEFT_INVALID, "start from the whole-machine Template", "program '%s' has %s", machine->name,
                       what);

@@ -10,6 +10,7 @@ typedef struct chip_build {
   uint32_t chip;
   weft_program *made;
   uint64_t *last_section; /* by local section: the machine's */
+  uint32_t *new_trip;     /* by the machine's trip: the chip's, or WEFT_NONE */
 } chip_build;
 
 #define NEW_ARRAY(b, type, count) WEFT_NEW_ARRAY((b)->s->arena, type, count)
@@ -72,16 +73,35 @@ static void map_address(chip_build *b, weft_tile_addr *address) {
   address->indirect = made;
 }
 
+/* The chip's trip, made where its first product needs it. */
+static uint32_t map_trip(chip_build *b, uint32_t old) {
+  if (b->new_trip[old] == WEFT_NONE) {
+    b->made->trips[b->made->trip_count] = b->s->machine->trips[old];
+    b->made->trips[b->made->trip_count].tensor = b->s->local[b->s->machine->trips[old].tensor];
+    b->new_trip[old] = (uint32_t)b->made->trip_count++;
+  }
+  return b->new_trip[old];
+}
+
+static bool add_trips(chip_build *b) {
+  uint64_t count = b->s->machine->trip_count;
+  b->made->trip_count = 0;
+  b->made->trips = NEW_ARRAY(b, weft_trip, count);
+  b->new_trip = NEW_ARRAY(b, uint32_t, count);
+  for (uint64_t t = 0; b->new_trip && t < count; t++) b->new_trip[t] = WEFT_NONE;
+  return b->made->trips && b->new_trip;
+}
+
 static const weft_compute_op *map_compute(chip_build *b, const weft_compute_op *op) {
-  bool spills = op->kind == WEFT_COMPUTE_MATMUL_TILES && op->matmul.interm != WEFT_NONE;
-  if (!spills && op->kind != WEFT_COMPUTE_BIAS) return op;
+  bool product = op->kind == WEFT_COMPUTE_MATMUL_TILES;
+  bool spills = product && op->matmul.interm != WEFT_NONE, counts = product && op->matmul.trip != WEFT_NONE;
+  if (!spills && !counts && op->kind != WEFT_COMPUTE_BIAS) return op;
   weft_compute_op *made = WEFT_NEW(b->s->arena, weft_compute_op);
   if (!made) return NULL;
   *made = *op;
-  if (spills)
-    made->matmul.interm = b->s->new_buffer[op->matmul.interm];
-  else
-    made->bias = b->s->new_buffer[op->bias];
+  if (spills) made->matmul.interm = b->s->new_buffer[op->matmul.interm];
+  if (counts) made->matmul.trip = map_trip(b, op->matmul.trip);
+  if (!product) made->bias = b->s->new_buffer[op->bias];
   return made;
 }
 
@@ -279,7 +299,8 @@ weft_status split_chip(split *s, uint32_t chip, weft_program **program) {
   made.work.item_count = 0;
   made.chip = chip;
   made.chips = s->chips;
-  bool fine = add_tensors(&b) && add_parts(&b) && add_sections(&b) && add_links(&b) && !weft_arena_failed(s->arena);
+  bool fine = add_tensors(&b) && add_trips(&b) && add_parts(&b) && add_sections(&b) && add_links(&b) &&
+              !weft_arena_failed(s->arena);
   *program = fine ? weft_program_clone(&made) : NULL;
   return *program ? WEFT_OK : weft_error_memory(s->diag);
 }

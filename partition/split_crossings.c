@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+const weft_trip *split_trip(const split *s, const weft_stage *stage) {
+  bool product = stage->kind == WEFT_STAGE_COMPUTE && stage->compute->kind == WEFT_COMPUTE_MATMUL_TILES;
+  return product && stage->compute->matmul.trip != WEFT_NONE ? &s->machine->trips[stage->compute->matmul.trip] : NULL;
+}
+
 /* ---- uses
  * ------------------------------------------------------------------------------------------------------------- */
 
@@ -61,6 +66,9 @@ static weft_status list_uses(split *s) {
     if (stage->kind == WEFT_STAGE_STORE)
       status = note_store(s, stage);
     else if (stage->kind == WEFT_STAGE_LOAD && !add_use(s, s->stage_chip[i], stage->load.tensor, i, true, false, false))
+      status = weft_error_memory(s->diag);
+    const weft_trip *trip = split_trip(s, stage);
+    if (status == WEFT_OK && trip && !add_use(s, s->stage_chip[i], trip->tensor, i, true, false, false))
       status = weft_error_memory(s->diag);
     if (status != WEFT_OK) return status;
   }

@@ -47,6 +47,8 @@ typedef struct split {
   uint32_t *local;                       /* by tensor: its id on the chip at hand */
 } split;
 
+/** The trip that a stage's K blocks run to, or NULL. */
+const weft_trip *split_trip(const split *s, const weft_stage *stage);
 /** Finds out which chip has each stage, buffer, edge and item. */
 weft_status split_owners(split *s);
 /** Finds out which tensors each chip uses and which cross. */

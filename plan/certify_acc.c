@@ -26,16 +26,16 @@ token_step token_release(token_machine *m, token_engine *e, const weft_op *op) {
 
 /* ---- operands ---- */
 
-/** Blocks that the loops of a fold run over. */
-static uint64_t blocks_of(const token_machine *m, uint64_t declared) {
-  uint32_t trip = m->program->work.k_trip;
+/** Blocks that the loops of a fold run over: those of the product's own trip, or of the program's. */
+static uint64_t blocks_of(const token_machine *m, const weft_matmul_tiles *matmul, uint64_t declared) {
+  uint32_t trip = matmul && matmul->trip != WEFT_NONE ? matmul->trip : m->program->work.k_trip;
   return trip == WEFT_NONE ? declared : weft_min_u64(declared, m->trip_counts[trip]);
 }
 
 /** Whether a tile product in the accumulator has all its blocks. */
 static bool product_complete(const token_machine *m, const token_acc *acc) {
   const weft_matmul_tiles *matmul = plan_matmul_of(&m->program->stages[acc->stage]);
-  return !matmul || (acc->k_begin == 0 && acc->k_end == blocks_of(m, matmul->num_blocks));
+  return !matmul || (acc->k_begin == 0 && acc->k_end == blocks_of(m, matmul, matmul->num_blocks));
 }
 
 /** A carry is read before its update in the block, or after it, as the stages stand; by the epilogue after the last
@@ -46,7 +46,7 @@ static token_step check_carry(token_machine *m, token_engine *e, const weft_op *
   const char *name = m->program->buffers[buffer].name;
   bool after = op->stage > r->updater;
   if (m->levels[op->stage] == LEVEL_EPILOGUE) {
-    uint64_t all = r->all_blocks == ANY ? page->k_end : blocks_of(m, r->all_blocks);
+    uint64_t all = r->all_blocks == ANY ? page->k_end : blocks_of(m, NULL, r->all_blocks);
     if (page->k_end != all)
       return token_refuse(m, e, op, "reads carry `%s` after %llu of %llu blocks", name, (unsigned long long)page->k_end,
                           (unsigned long long)all);

@@ -71,7 +71,7 @@ static bool same_matmul(const weft_matmul_tiles *a, const weft_matmul_tiles *b) 
   return a->block.osh == b->block.osh && a->block.osw == b->block.osw && a->block.ibw == b->block.ibw &&
          a->sub_blocks.first == b->sub_blocks.first && a->sub_blocks.second == b->sub_blocks.second &&
          a->num_blocks == b->num_blocks && a->operand == b->operand && a->acc == b->acc && a->interm == b->interm &&
-         a->segments == b->segments;
+         a->segments == b->segments && a->trip == b->trip;
 }
 
 static bool same_compute(const weft_compute_op *a, const weft_compute_op *b) {

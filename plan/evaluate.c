@@ -228,8 +228,8 @@ static weft_status read_trips(machine *m) {
     int64_t count = tensor_integer(m, trip->tensor, trip->elem);
     if (count < trip->admit.low || count > trip->admit.high)
       return weft_error(m->diag, WEFT_INVALID, NULL, "element %llu of `%s` is %lld; the program admits %lld to %lld",
-                        (unsigned long long)trip->elem, tensor->name, (long long)count, (long long)trip->admit.low,
-                        (long long)trip->admit.high);
+                        (unsigned long long)trip->elem, tensor->has_shard ? tensor->shard.of : tensor->name,
+                        (long long)count, (long long)trip->admit.low, (long long)trip->admit.high);
     m->trip_counts[t] = weft_trip_count(trip, count);
   }
   return WEFT_OK;
@@ -313,7 +313,11 @@ weft_status weft_evaluate(const weft_program *program, const weft_evaluate_optio
   status = tensors_make(&m);
   if (!status && (!make_rings(&m) || !make_engines(&m) || !semaphores_make(&m))) status = weft_error_memory(diag);
   if (!status) status = tensors_load(&m, in);
-  for (uint64_t step = 0; !status && step < weft_max_u64(m.options->steps, 1); step++) status = run_step(&m);
+  if (!status) status = tensors_check_advance(&m);
+  for (uint64_t step = 0; !status && step < weft_max_u64(m.options->steps, 1); step++) {
+    if (step && m.options->advance) status = tensors_advance(&m);
+    if (!status) status = run_step(&m);
+  }
   if (!status) status = tensors_store(&m, out);
   free_texts(&m);
   weft_arena_free(m.arena);

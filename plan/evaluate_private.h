@@ -153,6 +153,9 @@ void tensors_reset(machine *m);
 weft_status tensors_check(const machine *m);
 weft_status tensors_store(const machine *m, weft_array_set *out);
 /** Element `index` (row-major over true extents) of an integer tensor. */
+/** Adds 1 to the elements of the Input that options->advance names; that there is one. */
+weft_status tensors_advance(machine *m);
+weft_status tensors_check_advance(const machine *m);
 int64_t tensor_integer(const machine *m, uint32_t tensor, uint64_t index);
 
 /* ---- moves: evaluate_moves.c ---- */

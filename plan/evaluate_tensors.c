@@ -106,6 +106,33 @@ void tensors_reset(machine *m) {
   }
 }
 
+weft_status tensors_advance(machine *m) {
+  for (uint64_t t = 0; t < m->program->tensor_count; t++) {
+    const weft_tensor *tensor = &m->program->tensors[t];
+    if (tensor->role != WEFT_ROLE_INPUT || strcmp(dataset_of(tensor), m->options->advance) != 0) continue;
+    for (uint64_t i = 0; i < element_count(tensor); i++) {
+      int64_t now = weft_load_i64(tensor->dtype, m->tensors[t].data, i);
+      if (now == INT64_MAX || !weft_store_i64(tensor->dtype, m->tensors[t].data, i, now + 1))
+        return weft_error(m->diag, WEFT_INVALID, "run fewer steps",
+                          "element %llu of '%s' cannot be advanced: %s ends there", (unsigned long long)i,
+                          m->options->advance, weft_format_name(tensor->dtype));
+    }
+  }
+  return WEFT_OK;
+}
+
+weft_status tensors_check_advance(const machine *m) {
+  bool found = !m->options->advance;
+  for (uint64_t t = 0; t < m->program->tensor_count && !found; t++) {
+    const weft_tensor *tensor = &m->program->tensors[t];
+    found = tensor->role == WEFT_ROLE_INPUT && !weft_format_is_float(tensor->dtype) &&
+            strcmp(dataset_of(tensor), m->options->advance) == 0;
+  }
+  return found ? WEFT_OK
+               : weft_error(m->diag, WEFT_USAGE, "name an Input of integers",
+                            "the program has no Input '%s' to advance", m->options->advance);
+}
+
 /* ---- after the run ---- */
 
 weft_status tensors_check(const machine *m) {

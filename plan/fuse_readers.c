@@ -57,6 +57,7 @@ static void list_readers(fuser *f, weft_span stages, uint32_t operand) {
     uint32_t product = plan_only_reader(f->ports, stage->outs[0]);
     if (product == WEFT_NONE || !plan_matmul_of(&program->stages[product])) continue;
     const weft_stage *matmul = &program->stages[product];
+    if (matmul->compute->matmul.trip != WEFT_NONE) continue; /* loops that run to a trip hold no semaphores */
     if (operand < matmul->in_count && matmul->ins[operand] == stage->outs[0])
       f->readers[f->reader_count++] = (reader){program->placement->site_of[s], (uint32_t)s, 0};
   }

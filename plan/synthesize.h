@@ -31,8 +31,10 @@ weft_op *synth_add(synthesizer *s, op_list *list, uint32_t stage, weft_choreo_ki
 void synth_page(synthesizer *s, op_list *list, uint32_t stage, weft_choreo_kind kind, uint32_t buffer);
 /** A loop over `body`; nothing when the body is empty. */
 void synth_loop(synthesizer *s, op_list *list, uint32_t stage, uint32_t var, uint64_t count, const op_list *body);
-/** The loop over K blocks: to the program's trip when it has one, no loop at all for a single block. */
-void synth_k_loop(synthesizer *s, op_list *list, uint32_t stage, uint64_t count, const op_list *body);
+/** The loop over K blocks: to the trip of `product`, else to the program's, when there is one; no loop at all for a
+ * single block. `product` is the product whose blocks they are, or NULL. */
+void synth_k_loop(synthesizer *s, op_list *list, uint32_t stage, const weft_matmul_tiles *product, uint64_t count,
+                  const op_list *body);
 
 /** Gives every section with groups a pair of semaphores an operand, and turns edges from senders to receivers into
  * theirs. */

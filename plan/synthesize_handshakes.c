@@ -35,14 +35,16 @@ void synth_loop(synthesizer *s, op_list *list, uint32_t stage, uint32_t var, uin
   op->loop.body_count = body->count;
 }
 
-void synth_k_loop(synthesizer *s, op_list *list, uint32_t stage, uint64_t count, const op_list *body) {
+void synth_k_loop(synthesizer *s, op_list *list, uint32_t stage, const weft_matmul_tiles *product, uint64_t count,
+                  const op_list *body) {
+  uint32_t trip = product && product->trip != WEFT_NONE ? product->trip : s->program->work.k_trip;
   if (body->count == 0) return;
-  if (s->program->work.k_trip == WEFT_NONE && count == 1) {
+  if (trip == WEFT_NONE && count == 1) {
     for (uint64_t i = 0; i < body->count; i++) *synth_add(s, list, stage, WEFT_OP_FLUSH) = body->ops[i];
     return;
   }
   synth_loop(s, list, stage, WEFT_VAR_K_BLOCK, count, body);
-  if (!s->failed) list->ops[list->count - 1].loop.trip = s->program->work.k_trip;
+  if (!s->failed) list->ops[list->count - 1].loop.trip = trip;
 }
 
 /* ---- section boundaries ---- */

@@ -292,7 +292,7 @@ static weft_status emit_engine_of_rows(const unit_context *c, uint32_t engine, u
   weft_status status = emit_level(c, &inner, engine, PROLOGUE);
   if (!status) status = emit_level(c, &blocks, engine, BODY);
   if (status) return status;
-  synth_k_loop(c->s, &inner, blocks.count ? blocks.ops[0].stage : first_stage, c->k_blocks, &blocks);
+  synth_k_loop(c->s, &inner, blocks.count ? blocks.ops[0].stage : first_stage, NULL, c->k_blocks, &blocks);
   emit_after_blocks(c, &inner, engine);
   status = emit_level(c, &inner, engine, EPILOGUE);
   if (status) return status;
@@ -373,7 +373,7 @@ static weft_status emit_held_product(const unit_context *c, uint32_t stage, uint
   emit_waits(c, &blocks, stage);
   emit_compute(c, &blocks, stage, WEFT_NONE);
   for (uint64_t i = 0; i < st->in_count; i++) synth_page(c->s, &blocks, stage, WEFT_OP_POP, st->ins[i]);
-  synth_k_loop(c->s, list, stage, st->compute->matmul.num_blocks, &blocks);
+  synth_k_loop(c->s, list, stage, &st->compute->matmul, st->compute->matmul.num_blocks, &blocks);
   return emit_chain(c, list, stage, tiles);
 }
 
@@ -431,14 +431,14 @@ static weft_status emit_spilled_product(const unit_context *c, uint32_t stage, u
   const weft_program *program = c->s->program;
   const weft_matmul_tiles *matmul = &program->stages[stage].compute->matmul;
   op_list *list = engine_ops(c, stage), middle = {0};
-  if (program->work.k_trip != WEFT_NONE)
+  if (program->work.k_trip != WEFT_NONE || matmul->trip != WEFT_NONE)
     return refuse(c, stage, "spills its sums over a number of K blocks read from data");
   if (program->buffers[matmul->interm].depth_pages != c->sub_blocks.first * c->sub_blocks.second)
     return refuse(c, stage, "has a spill buffer of another number of pages than it has sub-blocks");
   weft_status status = emit_spilled_block(c, list, stage, tiles, true, false);
   if (!status && matmul->num_blocks > 2) {
     status = emit_spilled_block(c, &middle, stage, tiles, false, false);
-    synth_k_loop(c->s, list, stage, matmul->num_blocks - 2, &middle);
+    synth_k_loop(c->s, list, stage, NULL, matmul->num_blocks - 2, &middle);
   }
   return status ? status : emit_spilled_block(c, list, stage, tiles, false, true);
 }
@@ -452,6 +452,8 @@ static weft_status emit_product(const unit_context *c, uint32_t stage) {
   unit_context inner = *c;
   inner.sub_blocks = matmul->sub_blocks;
   if (matmul->interm != WEFT_NONE && matmul->num_blocks > 1) return emit_spilled_product(&inner, stage, tiles);
+  if (matmul->trip != WEFT_NONE && (matmul->sub_blocks.first > 1 || matmul->sub_blocks.second > 1))
+    return refuse(c, stage, "walks several sub-blocks over a number of K blocks read from data");
   bool one = matmul->sub_blocks.first == 1 && matmul->sub_blocks.second == 1;
   if (one) return emit_held_product(&inner, stage, tiles);
   if (matmul->num_blocks <= 1) return emit_single_block_product(&inner, stage, tiles);
@@ -488,7 +490,8 @@ static weft_status emit_operands(const unit_context *c, uint32_t first, uint32_t
     if (status) return status;
     c->s->done[stage] = true;
   }
-  synth_k_loop(c->s, engine_ops(c, first), first, blocks_of(c, first), &blocks);
+  synth_k_loop(c->s, engine_ops(c, first), first, &program->stages[product].compute->matmul, blocks_of(c, first),
+               &blocks);
   return WEFT_OK;
 }
 

@@ -17,6 +17,7 @@
 typedef struct section_need {
   uint64_t rows, cols, k_tiles; /**< of tile products */
   uint64_t levels;              /**< partial tiles an output tile holds */
+  uint64_t page_k_tiles;        /**< K tiles of a page at most: a trip counts blocks of its own size */
   uint64_t operand_bytes;       /**< of an element of the operands */
   weft_format operand;
   bool products;
@@ -49,6 +50,7 @@ static void add_unit(const weft_program *program, const plan_unit *unit, section
     need->rows = weft_max_u64(need->rows, unit->rows);
     need->cols = weft_max_u64(need->cols, unit->cols);
     need->k_tiles = weft_max_u64(need->k_tiles, unit->k_tiles);
+    if (matmul->trip != WEFT_NONE) need->page_k_tiles = weft_max_u64(1, matmul->block.ibw);
     need->levels = weft_max_u64(need->levels, plan_fold_levels(matmul->segments));
     need->operand = matmul->operand;
     need->operand_bytes = weft_max_u64(need->operand_bytes, weft_format_bytes(matmul->operand));
@@ -96,7 +98,7 @@ static bool fit_block(const weft_program *program, const weft_target *target, co
       c->per_n = (c->per_n + 1) / 2;
   }
   double rounds = count_rounds(target, need, c);
-  for (c->ibw = plan_divisor(k, K_PAGE_TILES);; c->ibw = plan_divisor(k, c->ibw - 1)) {
+  for (c->ibw = plan_divisor(k, need->page_k_tiles);; c->ibw = plan_divisor(k, c->ibw - 1)) {
     double operands = (double)(c->per_m + c->per_n) * (double)c->ibw * (double)need->operand_bytes;
     double results = (double)c->per_m * (double)c->per_n * 8 + (double)c->per_n * 8;
     if (rounds * 2 * tile * (operands + results) <= (double)target->local_bytes) return true;
@@ -280,7 +282,7 @@ static weft_status set_plans(weft_program *program, const weft_target *target, c
   uint64_t u = 0;
   for (uint64_t k = 0; k < count; k++) {
     uint64_t k_tiles = program->section_count ? program->sections[k].k_tiles : program->work.k_tiles;
-    section_need need = {.levels = 1};
+    section_need need = {.levels = 1, .page_k_tiles = K_PAGE_TILES};
     for (; u < units->count && units->items[u].section == k; u++) add_unit(program, &units->items[u], &need);
     weft_status status = plan_section(program, target, &need, k, k_tiles, report, &plan, &acc_tiles, diag);
     if (status) return status;

@@ -12,6 +12,11 @@ bool weft_tensor_is_read(const weft_abi_tensor *tensor) {
          (tensor->role == WEFT_ROLE_INPUT || tensor->role == WEFT_ROLE_PARAM || tensor->role == WEFT_ROLE_STATE);
 }
 
+bool weft_tensor_advances(const weft_run *run, const weft_abi_tensor *tensor) {
+  return tensor->dataset && tensor->role == WEFT_ROLE_INPUT && !weft_format_is_float((weft_format)tensor->format) &&
+         strcmp(tensor->dataset, run->options.advance) == 0;
+}
+
 bool weft_tensor_is_written(const weft_abi_tensor *tensor) {
   return tensor->dataset && (tensor->role == WEFT_ROLE_OUTPUT || tensor->role == WEFT_ROLE_STATE);
 }
@@ -31,9 +36,10 @@ static bool needs_input(const weft_run *run) {
   return false;
 }
 
-/* A state that has a fill is read where the input has it. */
+/* What has a fill is read where the input has it. */
 static bool is_offered(const weft_source *source, const weft_abi_tensor *tensor) {
-  if (!tensor->dataset || tensor->role != WEFT_ROLE_STATE || tensor->fill == 0) return false;
+  bool given = tensor->role == WEFT_ROLE_INPUT || tensor->role == WEFT_ROLE_PARAM || tensor->role == WEFT_ROLE_STATE;
+  if (!tensor->dataset || !given || tensor->fill == 0) return false;
   if (source->arrays) return weft_array_set_find(source->arrays, tensor->dataset) != NULL;
   return source->file && weft_tensor_file_find(source->file, tensor->dataset) != NULL;
 }
@@ -109,8 +115,20 @@ static weft_status check_tensor(const weft_source *source, const weft_abi_tensor
   return wrong_tensor(source, tensor, info->dtype, info->rank, info->extents, diag);
 }
 
+/* That --advance names an input of some chip. */
+static weft_status check_advance(const weft_run *run, weft_diag *diag) {
+  if (!run->options.advance) return WEFT_OK;
+  for (uint32_t k = 0; k < run->program->class_count; k++)
+    for (uint32_t t = 0; t < run->program->classes[k]->tensor_count; t++)
+      if (weft_tensor_advances(run, &run->program->classes[k]->tensors[t])) return WEFT_OK;
+  return weft_error(diag, WEFT_USAGE, "name an Input of integers", "the program has no Input '%s' to advance",
+                    run->options.advance);
+}
+
 weft_status weft_source_check(const weft_source *source, const weft_run *run, weft_diag *diag) {
   const weft_abi_class *checked = NULL;
+  weft_status advances = check_advance(run, diag);
+  if (advances != WEFT_OK) return advances;
   for (uint32_t i = 0; i < run->chip_count; i++) {
     if (run->chips[i].class == checked) continue;
     checked = run->chips[i].class;

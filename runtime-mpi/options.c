@@ -13,6 +13,7 @@
   ROW(in, "FILE", "read inputs and parameters from this HDF5 file")                                                    \
   ROW(out, "FILE", "write the results there: the old file or all of the new, never a part")                            \
   ROW(steps, "N", "run the program N times, chaining its states (default 1)")                                          \
+  ROW(advance, "NAME", "an input of integers, such as a position, that is one greater at every step")                  \
   ROW(dry_run, NULL, "check the input, the memory and the number of ranks, and stop")                                  \
   ROW(map, NULL, "print where every rank is: host, chips, threads, cores")                                             \
   ROW(stats, NULL, "print time, work and communication of every section")                                              \
@@ -68,6 +69,7 @@ static bool set_option(weft_run_options *options, option index, const char *valu
   switch (index) {
   case OPTION_in: options->in = value; return true;
   case OPTION_out: options->out = value; return true;
+  case OPTION_advance: options->advance = value; return true;
   case OPTION_kernel: options->kernel = value; return true;
   case OPTION_steps: return read_number(value, 1, &options->steps);
   case OPTION_threads: return read_number(value, 1, &options->threads);

@@ -76,6 +76,24 @@ static bool same_kind(weft_chip *chip, const weft_slot *a, const weft_slot *b, i
   return false;
 }
 
+/* Where the fold ends of a product that goes up to a position; false after a fault. */
+static bool find_end(weft_chip *chip, const weft_abi_product *product, uint64_t *k) {
+  *k = product->k;
+  if (!product->position) return true;
+  const weft_slot *at = weft_chip_slot(chip, product->position - 1, "product");
+  if (!at) return false;
+  int64_t position = weft_load_i64(at->format, at->data, 0);
+  if (position < 0 || (uint64_t)position >= product->k) {
+    weft_chip_fault(chip, WEFT_INVALID, "give a position that the program admits, or run fewer steps",
+                    "element 0 of `%s` is %lld; the program admits 0 to %llu",
+                    at->tensor->dataset ? at->tensor->dataset : at->tensor->name, (long long)position,
+                    (unsigned long long)product->k - 1);
+    return false;
+  }
+  *k = weft_min_u64(product->k, ((uint64_t)position / WEFT_UNIT + 1) * WEFT_UNIT);
+  return true;
+}
+
 void weft_product(weft_chip *chip, const weft_abi_product *product) {
   const weft_slot *a = weft_chip_slot(chip, product->a, "product"), *b = weft_chip_slot(chip, product->b, "product");
   const weft_slot *out = weft_chip_slot(chip, product->out, "product");
@@ -84,7 +102,8 @@ void weft_product(weft_chip *chip, const weft_abi_product *product) {
       !inside(chip, b, product->b_row, product->k, product->b_col, product->n) ||
       !inside(chip, out, 0, product->m, 0, product->n))
     return;
-  if (product->m == 0 || product->n == 0) return;
+  uint64_t k;
+  if (!find_end(chip, product, &k) || product->m == 0 || product->n == 0) return;
   weft_product_job job = {
       .chip = chip,
       .a = element(a, product->a_row, product->a_col),
@@ -95,7 +114,7 @@ void weft_product(weft_chip *chip, const weft_abi_product *product) {
       .b_stride = b->tensor->cols,
       .m = product->m,
       .n = product->n,
-      .k = product->k,
+      .k = k,
       .acc = (weft_acc_policy)product->acc,
       .segments = product->segments ? product->segments : 1,
       .threads = chip->threads,

@@ -9,6 +9,7 @@
 typedef struct weft_run_options {
   const char *in, *out;
   uint64_t steps;
+  const char *advance; /**< dataset of an Input of integers that is one greater at every step; NULL: none */
   bool dry_run, map, stats, kernel_strict;
   double timeout;         /**< seconds; 0: wait for ever */
   const char *kernel;     /**< kernel set by name; NULL: the best this host has */
@@ -85,6 +86,8 @@ weft_status weft_source_load(const weft_source *source, weft_run *run, weft_diag
 /** Whether the tensor is read before the first step, or written after the last. */
 bool weft_tensor_is_read(const weft_abi_tensor *tensor);
 bool weft_tensor_is_written(const weft_abi_tensor *tensor);
+/** Whether the tensor is the Input that --advance names. */
+bool weft_tensor_advances(const weft_run *run, const weft_abi_tensor *tensor);
 /** A chip's block of a dataset. */
 typedef struct weft_block {
   uint64_t row0, col0;

@@ -41,12 +41,33 @@ static bool run_step(weft_chip *chip, uint32_t index) {
   return !weft_chip_failed(chip);
 }
 
+static bool advance_slot(weft_chip *chip, uint32_t index) {
+  weft_slot *slot = &chip->slots[index];
+  if (!weft_chip_settle(chip, index, true)) return false;
+  for (uint64_t i = 0; i < slot->tensor->rows * slot->tensor->cols; i++) {
+    int64_t now = weft_load_i64(slot->format, slot->data, i);
+    if (now < INT64_MAX && weft_store_i64(slot->format, slot->data, i, now + 1)) continue;
+    weft_chip_fault(chip, WEFT_INVALID, "run fewer steps", "element %llu of '%s' cannot be advanced: %s ends there",
+                    (unsigned long long)i, slot->tensor->dataset, weft_format_name(slot->format));
+    return false;
+  }
+  return true;
+}
+
+/** The Input that --advance names is one greater in the next run. */
+static bool advance_input(weft_chip *chip) {
+  for (uint32_t t = 0; t < chip->class->tensor_count; t++)
+    if (weft_tensor_advances(chip->run, &chip->class->tensors[t]) && !advance_slot(chip, t)) return false;
+  return true;
+}
+
 static void run_steps(weft_chip *chip, uint64_t runs) {
   weft_process *process = chip->run->process;
   bool shows = chip->run->to_terminal && chip == chip->run->chips;
   bool ok = true;
   for (uint64_t i = 0; ok && i < runs; i++) {
     chip->run_number = i;
+    if (i && chip->run->options.advance) ok = advance_input(chip);
     for (uint32_t s = 0; ok && s < chip->class->step_count; s++) {
       ok = run_step(chip, s);
       if (shows) weft_progress_show(chip, runs);

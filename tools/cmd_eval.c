@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 typedef struct request {
-  const char *in, *out, *order, *target;
+  const char *in, *out, *order, *target, *advance;
   bool graph, schedule;
   uint64_t seed, steps;
 } request;
@@ -19,7 +19,8 @@ static weft_status run_schedule(weft_program *program, const request *r, const w
                                 weft_diag *diag) {
   weft_target target;
   const weft_options planning = {.stop_after = "synthesize_handshakes"};
-  const weft_evaluate_options options = {.random = strcmp(r->order, "random") == 0, .seed = r->seed, .steps = r->steps};
+  const weft_evaluate_options options = {
+      .random = strcmp(r->order, "random") == 0, .seed = r->seed, .steps = r->steps, .advance = r->advance};
   weft_status status = WEFT_OK;
   if (weft_program_phase(program) < WEFT_PHASE_SCHEDULED) {
     status = weft_target_load(r->target, &target, diag);
@@ -39,7 +40,7 @@ static weft_status run(weft_program *program, const request *r, const weft_array
     if (!r->graph) weft_diag_free(lifting);
     if (status && (r->graph || status != WEFT_INVALID)) return status;
     if (!status) {
-      status = weft_graph_interpret_steps(graph, r->steps, in, out, diag);
+      status = weft_graph_interpret_steps(graph, r->steps, r->advance, in, out, diag);
       weft_graph_free(graph);
       return status;
     }
@@ -132,6 +133,11 @@ int weft_cmd_eval(int argc, char **argv) {
        .help = "how the engines of a schedule take turns"},
       {.name = "seed", .kind = WEFT_OPTION_COUNT, .target = &r.seed, .help = "of a random order"},
       {.name = "steps", .kind = WEFT_OPTION_COUNT, .target = &r.steps, .help = "runs, chaining the states (1)"},
+      {.name = "advance",
+       .kind = WEFT_OPTION_TEXT,
+       .target = &r.advance,
+       .argument = "NAME",
+       .help = "an input of integers, such as a position, that is one greater at every step"},
       {0}};
   const weft_usage usage = {
       .synopsis = "eval FILE --in A.h5 --out B.h5",

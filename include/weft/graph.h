@@ -17,7 +17,8 @@
  * Every op gives one value. Arithmetic: floats compute in fp32 and are rounded once to the result's format; integers are
  * exact and must fit the result's format (a fault otherwise). */
 #define WEFT_GRAPH_OPS(ROW)                                                                                           \
-  ROW(MATMUL, "matmul", 2, 2)         /* out[.., m, n] = fold over k of a[.., m, k] * b[k, n]; acc, segments */       \
+  ROW(MATMUL, "matmul", 2, 3)         /* out[.., m, n] = fold over k of a[.., m, k] * b[k, n]; acc, segments; with a     \
+                                         third operand over the first units of k: weft_graph_matmul_up_to */          \
   ROW(BIAS, "bias", 2, 2)             /* x[.., n] + b[n] (or b[1, n]) */                                                          \
   ROW(RELU, "relu", 1, 1)             /* maximum(x, 0) */                                                            \
   ROW(REQUANT, "requant", 1, 1)       /* floor(x * m / 2^s), product in 64 bits */                                   \
@@ -121,6 +122,10 @@ void weft_graph_range(weft_graph *graph, uint32_t value, int64_t low, int64_t hi
 /** a[.., M, K] x b[K, N]. Float operands: result Fp32, acc F32, segments by the canonical rule. Integer operands: result Int32
  * with acc I32 where K and the ranges allow it, else Int64 with acc I64. */
 uint32_t weft_graph_matmul(weft_graph *graph, const char *name, uint32_t a, uint32_t b);
+/** The product of floats over the elements of K in the units of 32 up to the one that holds element `position`, in one chain: what is
+ * after them is not read. `position` is an integer Input of one element, from 0 to K - 1: a trip of the program, read before it
+ * runs. Elements of the last unit after `position` take part: a should be 0 there. */
+uint32_t weft_graph_matmul_up_to(weft_graph *graph, const char *name, uint32_t a, uint32_t b, uint32_t position);
 uint32_t weft_graph_bias(weft_graph *graph, const char *name, uint32_t x, uint32_t bias);
 uint32_t weft_graph_relu(weft_graph *graph, const char *name, uint32_t x);
 uint32_t weft_graph_requant(weft_graph *graph, const char *name, uint32_t x, int64_t m, uint32_t s);
@@ -175,9 +180,9 @@ uint32_t weft_value_source(const weft_graph *graph, uint32_t value);
  * OUTPUT is put into `out` (shards assembled into the whole). Arithmetic as in docs/arithmetic.md.
  * Errors: missing or misshapen arrays by name; integer that does not fit, with its place. */
 weft_status weft_graph_interpret(const weft_graph *graph, const weft_array_set *in, weft_array_set *out, weft_diag *diag);
-/** The same `steps` times, each step finding the states that the one before left. */
-weft_status weft_graph_interpret_steps(const weft_graph *graph, uint64_t steps, const weft_array_set *in, weft_array_set *out,
-                                       weft_diag *diag);
+/** The same `steps` times, each step finding the states that the one before left, and the dataset `advance` (NULL: none) one greater. */
+weft_status weft_graph_interpret_steps(const weft_graph *graph, uint64_t steps, const char *advance, const weft_array_set *in,
+                                       weft_array_set *out, weft_diag *diag);
 
 /** Lowers a graph (of one chip or a machine graph) to a Template program: one section a section of the graph, over all chips.
  * Roles Input, Param, Activation, Output; stages of chip c have buffers placed at site (0, 0, c) when the graph has more than
@@ -257,6 +262,7 @@ typedef struct weft_decoder_options {
   uint64_t head_size; /**< 0: width / heads */
   uint64_t eps_nano;
   weft_format dtype; /**< of matrices and what they multiply: a float format */
+  bool trip; /**< pos is an Input [1, 1] (0 where it is not given) instead of a state, one greater at every step; values are read up to its unit of 32 only */
   const char *name;
 } weft_decoder_options;
 weft_status weft_graph_new_decoder(const weft_decoder_options *options, weft_graph **graph, weft_diag *diag);

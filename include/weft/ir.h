@@ -285,6 +285,7 @@ typedef struct weft_matmul_tiles {
   uint32_t interm; /**< buffer, or WEFT_NONE */
   weft_granularity granularity;
   uint32_t segments; /**< ours; 1 = absent: one ascending chain */
+  uint32_t trip;     /**< ours: the trip its K blocks, and those of its Loads, run to; WEFT_NONE = absent: all of them */
   uint8_t max_ids;
 } weft_matmul_tiles;
 

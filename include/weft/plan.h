@@ -55,6 +55,7 @@ typedef struct weft_evaluate_options {
   bool random;   /**< a seeded random interleaving instead of the fixed order */
   uint64_t seed;
   uint64_t steps; /**< runs, chaining states; at least 1 */
+  const char *advance; /**< dataset of an Input of integers that is one greater at every step; NULL: none */
 } weft_evaluate_options;
 /** Runs a Scheduled program op by op with real pages: one chip's program without links, or a whole machine. Datasets by tensor name or
  * by `shard.of`. The oracle: it faults, with op and tile, where hardware would go wrong silently. */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT_ABI_VERSION 2
+#define WEFT_ABI_VERSION 3
 
 /** One chip of a run: its tensors, parameters, transport, threads. Opaque to emitted code. */
 typedef struct weft_chip weft_chip;
@@ -29,7 +29,7 @@ typedef struct weft_abi_tensor {
   int rank;
   uint64_t extents[8];
   int64_t place; /**< parameter index, or -1 with the block being the whole and written */
-  int fill;      /**< of a State only where the input lacks it. 0 external; 1 zero; 2 constant `fill_value` (double bits); 3 pattern fill_value = modulus, fill_shift;
+  int fill;      /**< used where the input lacks the dataset. 0 external; 1 zero; 2 constant `fill_value` (double bits); 3 pattern fill_value = modulus, fill_shift;
                       4 values in `values` (int64), 5 float values in `values` (double bits), 6 bf16 random: seed, shift_milli */
   uint64_t fill_value;
   int64_t fill_shift;
@@ -57,6 +57,7 @@ typedef struct weft_abi_product {
   uint64_t b_row, b_col;
   int acc;                 /**< weft_acc_policy */
   uint32_t segments;       /**< of this k */
+  int64_t position;        /**< 1 + the slot whose one element says in which unit of 32 of k the fold ends; 0: it takes all */
   uint32_t epilogue_count;
   const weft_abi_epilogue *epilogue;
 } weft_abi_product;

@@ -43,6 +43,9 @@ typedef struct weft_array_set {
 weft_array *weft_array_set_add(weft_array_set *set, const char *name, weft_format dtype, uint32_t rank,
                                const uint64_t *extents);
 weft_array *weft_array_set_find(const weft_array_set *set, const char *name);
+/** Adds 1 to every element of an integer array, as `--advance NAME` does between steps. Errors: no such array, floats,
+ * a format that does not hold the next number. */
+weft_status weft_array_set_advance(weft_array_set *set, const char *name, weft_diag *diag);
 void weft_array_set_free(weft_array_set *set);
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */

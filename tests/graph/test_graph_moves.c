@@ -140,7 +140,7 @@ static void test_updates(void **state) {
   weft_graph_set_state(f->graph, pos, next);
   expect_round(f);
   floats(&in, "x", 1, 40);
-  expect_ok(weft_graph_interpret_steps(f->graph, 2, &in, &out, f->diag), f->diag);
+  expect_ok(weft_graph_interpret_steps(f->graph, 2, NULL, &in, &out, f->diag), f->diag);
   const float *r = weft_array_set_find(&out, "rows")->data, *c = weft_array_set_find(&out, "cols")->data;
   const float *seen = weft_array_set_find(&out, "seen")->data;
   assert_int_equal(*(const int32_t *)weft_array_set_find(&out, "pos")->data, 80);
@@ -151,7 +151,7 @@ static void test_updates(void **state) {
   }
   weft_array_set_free(&out);
   out = (weft_array_set){0};
-  assert_int_equal(weft_graph_interpret_steps(f->graph, 3, &in, &out, f->diag), WEFT_INVALID);
+  assert_int_equal(weft_graph_interpret_steps(f->graph, 3, NULL, &in, &out, f->diag), WEFT_INVALID);
   expect_message(f->diag, "'pos' is 80, outside 0 to 63");
   weft_array_set_free(&in);
   weft_array_set_free(&out);

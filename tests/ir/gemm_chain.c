@@ -96,6 +96,7 @@ static const weft_compute_op *matmul(recipe *r, uint64_t site) {
                                    .operand = WEFT_BF16,
                                    .acc = WEFT_ACC_F32,
                                    .interm = WEFT_NONE,
+                                   .trip = WEFT_NONE,
                                    .granularity = WEFT_GRANULARITY_PER_SUB_BLOCK,
                                    .segments = 1};
   return op;

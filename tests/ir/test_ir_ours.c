@@ -37,6 +37,7 @@ static weft_compute_op *op_of(weft_program *p) {
   return copy;
 }
 static void add_segments(weft_program *p) { op_of(p)->matmul.segments = 8; }
+static void add_trip(weft_program *p) { op_of(p)->matmul.trip = 3; }
 static void add_arithmetic(weft_program *p) { p->arithmetic = 1; }
 static void add_chips(weft_program *p) { p->chips = 4; }
 static void add_chip(weft_program *p) { p->chip = 0; }
@@ -115,6 +116,8 @@ static const addition additions[] = {
     {"shape", add_shape, "\"range\":[-3,3],\"shape\":[2,32,96]}", "tensors[0]: shape is weft's own"},
     {"segments", add_segments, "\"granularity\":\"PerSubBlock\",\"segments\":8}",
      "stages[2].kind.Compute.MatmulTiles: segments is weft's own"},
+    {"trip", add_trip, "\"granularity\":\"PerSubBlock\",\"trip\":3}",
+     "stages[2].kind.Compute.MatmulTiles: trip is weft's own"},
     {"row segments", add_row_segments, "\"Reduce\":{\"pool\":\"Sum\",\"segments\":4}",
      "stages[2].kind.Compute.Generic.iters[0].kind.Reduce: segments is weft's own"},
     {"arithmetic", add_arithmetic, "\"schedule\":null,\"arithmetic\":1}", "arithmetic is weft's own"},

@@ -38,7 +38,7 @@ static weft_graph *random_part(uint64_t *state, weft_diag *diag) {
 
 static weft_status interpret_steps(const weft_graph *graph, const weft_array_set *in, weft_array_set *out,
                                    weft_diag *diag) {
-  return weft_graph_interpret_steps(graph, STEPS, in, out, diag);
+  return weft_graph_interpret_steps(graph, STEPS, NULL, in, out, diag);
 }
 
 static weft_status evaluate_machine(const weft_program *whole, const weft_target *target, const weft_array_set *in,

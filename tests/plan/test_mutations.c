@@ -143,6 +143,28 @@ static void test_machine(void **state) {
                 (unsigned long long)c.harmless);
 }
 
+/** A product up to a position that is read, with its weights: loops that run to a trip. */
+static void test_trip(void **state) {
+  (void)state;
+  const uint64_t x[] = {3, 100}, w[] = {100, 70}, one[] = {1, 1};
+  counts c = {0};
+  weft_graph *graph = weft_graph_new("trip", graph_diag);
+  weft_graph_section(graph, "product");
+  uint32_t pos = weft_graph_input(graph, "pos", WEFT_INT32, 2, one);
+  weft_graph_range(graph, pos, 0, 99);
+  uint32_t y = weft_graph_matmul_up_to(graph, "y", weft_graph_input(graph, "x", WEFT_FP32, 2, x),
+                                       weft_graph_param(graph, "w", WEFT_FP32, 2, w), pos);
+  weft_graph_output(graph, y, "y");
+  weft_program *program = NULL;
+  assert_int_equal(weft_graph_lower(graph, &program, graph_diag), WEFT_OK);
+  plan_for(program, "cpu", "synthesize_handshakes");
+  mutate_program("trip", program, &c);
+  weft_program_free(program);
+  weft_graph_free(graph);
+  print_message("mutants: %llu refused, %llu harmless\n", (unsigned long long)c.refused,
+                (unsigned long long)c.harmless);
+}
+
 static void test_multicast(void **state) {
   (void)state;
   static const char *const names[] = {"template-gemm", "template-gemm-ragged", "placed-gemm-2x2-multicast"};
@@ -162,10 +184,8 @@ int main(int argc, char **argv) {
   if (argc > 1) cases = strtoull(argv[1], NULL, 10);
   if (argc > 2) first_seed = strtoull(argv[2], NULL, 10);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_scheduled),
-      cmocka_unit_test(test_planned),
-      cmocka_unit_test(test_multicast),
-      cmocka_unit_test(test_machine),
+      cmocka_unit_test(test_scheduled), cmocka_unit_test(test_planned), cmocka_unit_test(test_trip),
+      cmocka_unit_test(test_multicast), cmocka_unit_test(test_machine),
   };
   return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }

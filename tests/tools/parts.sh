@@ -13,6 +13,7 @@ export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
 data=$here/../../data/samples
 cases=$here/../cases/decoder
 steps=1
+advance=
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
@@ -42,15 +43,15 @@ on() {
   local chips=$1
   shift
   compiled out part.json --chips "$chips" "$@"
-  out/run-local --steps $steps --in part.h5 --out result.h5
+  out/run-local --steps $steps $advance --in part.h5 --out result.h5
   same result.h5 graph.h5
-  [ "$chips" != 2 ] || { $launch -n 2 out/run --steps $steps --in part.h5 --out mpi.h5; same mpi.h5 graph.h5; }
+  [ "$chips" != 2 ] || { $launch -n 2 out/run --steps $steps $advance --in part.h5 --out mpi.h5; same mpi.h5 graph.h5; }
 }
 
 # evaluated TOLERANCE KEY=VALUE...: part.json with part.h5 interpreted into graph.h5, evaluated as a schedule, compared with numpy.
 evaluated() {
-  weft eval part.json --graph --steps $steps --in part.h5 --out graph.h5
-  weft eval part.json --schedule --steps $steps --in part.h5 --out schedule.h5
+  weft eval part.json --graph --steps $steps $advance --in part.h5 --out graph.h5
+  weft eval part.json --schedule --steps $steps $advance --in part.h5 --out schedule.h5
   same schedule.h5 graph.h5
   local got=0
   "${PYTHON:-/usr/bin/python3}" "$here/parts_oracle.py" "$part" part.h5 graph.h5 "$@" || got=$?
@@ -119,12 +120,28 @@ decoder)
   weft tensor make --program part.json --seed 7 -o part.h5
   evaluated 3e-2 layers=2 heads=4 keys=2 steps=$steps slack=3e-2
   on 4
+  # The position an input, the values read up to it: a trip, over three blocks of 32 and a part of one.
+  steps=70
+  advance="--advance pos"
+  weft new decoder --layers 1 --d-model 40 --heads 2 --kv-heads 1 --ffn 50 --vocab 33 --context 101 --prompt 5 --trip -o part.json
+  weft tensor make --program part.json --seed 7 -o part.h5
+  evaluated 1e-5 layers=1 heads=2 keys=1 steps=$steps
+  for chips in 1 2 4 8; do on $chips; done
+  for split in columns column-row; do on 4 --split $split; done
+  weft certify part.json > certified.txt
+  steps=102
+  for run in "weft eval part.json --graph" "weft eval part.json --schedule" out/run-local; do
+    got=0
+    $run --steps $steps $advance --in part.h5 --out result.h5 2> refused.err || got=$?
+    [ $got = 1 ] || fail "status $got, not 1: a position past the context, $run"
+    grep -q "pos.* 101[ ,;]" refused.err || { cat refused.err >&2; fail "the refusal names no position: $run"; }
+  done
   ;;
 tiny-lm) # trained: its text is known
   steps=95
   cp "$data/tiny-lm.h5" part.h5
   weft new decoder -o part.json
-  weft eval part.json --graph --steps $steps --in part.h5 --out graph.h5
+  weft eval part.json --graph --steps $steps $advance --in part.h5 --out graph.h5
   weft diff graph.h5 "$cases/tiny-lm-text.h5" --tensors text --max-ulp 0
   got=0
   "${PYTHON:-/usr/bin/python3}" "$here/parts_oracle.py" decoder part.h5 graph.h5 1e-5 layers=2 heads=4 keys=2 steps=$steps || got=$?
@@ -132,6 +149,15 @@ tiny-lm) # trained: its text is known
   for chips in 1 2 4; do on $chips; done
   for split in columns column-row; do on 4 --split $split; done
   on 2 --shard tok_embed=rows@chip
+  # The same with a trip: the position is an input, and values are read up to it.
+  advance="--advance pos"
+  weft new decoder --trip -o part.json
+  weft eval part.json --graph --steps $steps $advance --in part.h5 --out trip.h5
+  weft diff trip.h5 "$cases/tiny-lm-text.h5" --tensors text --max-ulp 0
+  weft eval part.json --schedule --steps $steps $advance --in part.h5 --out schedule.h5
+  same schedule.h5 trip.h5
+  mv trip.h5 graph.h5
+  for chips in 1 2 4; do on $chips; done
   ;;
 *) fail "there is no part $part" ;;
 esac

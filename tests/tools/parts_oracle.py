@@ -100,7 +100,8 @@ def decoder(d, o, text):
     logits = rmsnorm(x, d["final_norm"], 1e-5) @ d["lm_head"]
     chosen = np.take_along_axis(logits, text[0, :steps, None], 1)[:, 0]
     assert (logits.max(1) - chosen <= float(o.get("slack", 1e-4)) * np.abs(logits).max()).all(), "a token is not the largest logit's"
-    return {"logits": logits[-1:], "pos": np.array([[steps]])}
+    kept = {"pos": np.array([[steps]])} if "pos" in o["got"] else {}  # an input leaves nothing
+    return {"logits": logits[-1:]} | kept
 
 
 PARTS = {
