@@ -21,6 +21,14 @@ static double largest_block_bytes(const weft_partitioner *p, const weft_graph_op
 
 static double rate(double per_second) { return per_second > 0 ? per_second : 1e9; }
 
+/* Ops that are pinned because their operands are come in groups, one for each place (heads): the others work meanwhile. */
+static double work_meanwhile(const weft_partitioner *p, uint32_t op, const weft_assignment *assignment) {
+  double places = 1;
+  for (uint32_t a = 0; a < p->mesh->axis_count; a++)
+    if (assignment->pins[a] != WEFT_NO_PIN && !p->claims[op].axis_by[a]) places *= p->mesh->extents[a];
+  return places;
+}
+
 /* An op that follows another is its epilogue: it costs arithmetic, and no pass over memory or section of its own. */
 static void cost_compute(const weft_partitioner *p, uint32_t op, const weft_assignment *assignment, weft_cost *cost) {
   const weft_graph_op *node = &p->graph->ops[op];
@@ -41,6 +49,7 @@ static void cost_compute(const weft_partitioner *p, uint32_t op, const weft_assi
   double traffic = (bytes + result) / rate(p->target->dram_bytes_per_second);
   bool own_section = weft_is_choice(p, op);
   cost->compute = own_section ? (work > traffic ? work : traffic) + p->target->op_seconds : work;
+  cost->compute /= work_meanwhile(p, op, assignment);
 }
 
 static bool runs_at(const weft_partitioner *p, const weft_graph_op *op, const weft_assignment *assignment,
@@ -106,9 +115,9 @@ static void cost_gather(const weft_partitioner *p, uint32_t op, uint32_t operand
     cost->gather +=
         (double)worst.elements * (double)weft_format_bytes(value->dtype) / rate(p->target->link_bytes_per_second) +
         (double)worst.pieces * p->target->link_latency_seconds + p->target->op_seconds;
-  else if (worst.cuts)
+  else if (worst.cuts && node->kind != WEFT_GRAPH_SLICE)
     cost->gather += 2 * block / rate(p->target->dram_bytes_per_second) + p->target->op_seconds;
-  if (worst.elements > 0 || worst.cuts) cost->bytes += block;
+  if (worst.elements > 0 || (worst.cuts && node->kind != WEFT_GRAPH_SLICE)) cost->bytes += block;
 }
 
 /* Every holder exchanges slices with every other, folds its own and hands it back. */

@@ -38,24 +38,147 @@ static bool extend(const weft_partitioner *p, uint32_t op, uint8_t factor, const
   return changed;
 }
 
+/* ---- pins ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_open(const weft_assignment *assignment, uint32_t axis) {
+  return !(assignment->decided >> axis & 1) && !weft_assignment_uses(assignment, axis);
+}
+
+static bool pin(weft_assignment *assignment, uint32_t axis, uint16_t coordinate) {
+  if (coordinate == WEFT_NO_PIN || !is_open(assignment, axis)) return false;
+  assignment->pins[axis] = coordinate;
+  assignment->decided |= 1u << axis;
+  return true;
+}
+
+static const weft_assignment *maker_plan(const weft_partitioner *p, uint32_t value,
+                                         const weft_assignment *const *plan) {
+  uint32_t producer = p->graph->values[value].producer;
+  return producer == WEFT_NONE ? NULL : plan[producer];
+}
+
+static bool is_empty(const weft_value *value) {
+  for (uint32_t d = 0; d < value->rank; d++)
+    if (value->extents[d] == 0) return true;
+  return false;
+}
+
 /* An op that follows runs where its first produced operand is made when that is pinned. */
+static bool follow_first(const weft_partitioner *p, uint32_t op, const weft_assignment *const *plan,
+                         weft_assignment *assignment) {
+  const weft_graph_op *node = &p->graph->ops[op];
+  for (uint32_t i = 0; i < node->in_count; i++) {
+    const weft_assignment *made = maker_plan(p, node->ins[i], plan);
+    if (!made) continue;
+    bool changed = false;
+    for (uint32_t a = 0; a < p->mesh->axis_count; a++) changed |= pin(assignment, a, made->pins[a]);
+    return changed;
+  }
+  return false;
+}
+
+/* A slice that lies in one part of its source is taken there. Of several axes the outer ones may be enough. */
+static bool follow_slice(const weft_partitioner *p, uint32_t op, const weft_assignment *const *plan,
+                         weft_assignment *assignment) {
+  const weft_graph_op *node = &p->graph->ops[op];
+  const weft_value *source = &p->graph->values[node->ins[0]], *out = &p->graph->values[node->out];
+  const weft_assignment *made = maker_plan(p, node->ins[0], plan);
+  bool changed = false;
+  for (uint32_t d = 0; made && d < source->rank; d++) {
+    const weft_graph_op *maker = &p->graph->ops[source->producer];
+    uint8_t factor = maker->out_factors[d];
+    if (node->in_factors[0][d] != WEFT_NO_FACTOR || factor == WEFT_NO_FACTOR || !out->extents[d]) continue;
+    const weft_cut *cut = &made->cuts[factor];
+    uint64_t extent = maker->factors[factor].extent, start = node->starts[0][d];
+    uint32_t parts = weft_cut_parts(p, cut), stride = parts;
+    uint32_t first = weft_cut_part_of(cut, extent, parts, start);
+    uint32_t last = weft_cut_part_of(cut, extent, parts, start + out->extents[d] - 1);
+    for (uint8_t i = 0; i < cut->axis_count; i++) {
+      stride /= p->mesh->extents[cut->axes[i]];
+      if (first / stride != last / stride) break;
+      changed |= pin(assignment, cut->axes[i], (uint16_t)(first / stride % p->mesh->extents[cut->axes[i]]));
+    }
+  }
+  return follow_first(p, op, plan, assignment) || changed;
+}
+
+/* Where the pieces of an assemble are pinned along an axis: at one coordinate; at several, which gives `*differ`. */
+static uint16_t pin_of_pieces(const weft_partitioner *p, const weft_graph_op *node, uint32_t axis,
+                              const weft_assignment *const *plan, bool *differ) {
+  uint16_t at = WEFT_NO_PIN;
+  *differ = false;
+  for (uint32_t i = 0; i < node->in_count; i++) {
+    if (is_empty(&p->graph->values[node->ins[i]])) continue;
+    const weft_assignment *made = maker_plan(p, node->ins[i], plan);
+    if (!made || made->pins[axis] == WEFT_NO_PIN) return WEFT_NO_PIN;
+    *differ |= at != WEFT_NO_PIN && at != made->pins[axis];
+    at = made->pins[axis];
+  }
+  return at;
+}
+
+/* Cuts a dimension of an assemble along an axis if every piece then lies where it is made. */
+static bool cut_at_pieces(const weft_partitioner *p, uint32_t op, uint32_t dimension, uint32_t axis,
+                          const weft_assignment *const *plan, weft_assignment *assignment) {
+  const weft_graph_op *node = &p->graph->ops[op];
+  uint8_t factor = node->out_factors[dimension];
+  if (factor == WEFT_NO_FACTOR || p->claims[op].factor_by[factor]) return false;
+  uint64_t extent = node->factors[factor].extent;
+  weft_cut cut = assignment->cuts[factor];
+  cut.axes[cut.axis_count++] = (uint8_t)axis;
+  uint32_t parts = weft_cut_parts(p, &cut), along = p->mesh->extents[axis];
+  for (uint32_t i = 0; i < node->in_count; i++) {
+    const weft_value *piece = &p->graph->values[node->ins[i]];
+    if (is_empty(piece)) continue;
+    uint64_t start = node->starts[i][dimension];
+    uint32_t first = weft_cut_part_of(&cut, extent, parts, start);
+    uint32_t last = weft_cut_part_of(&cut, extent, parts, start + piece->extents[dimension] - 1);
+    if (first != last || first % along != maker_plan(p, node->ins[i], plan)->pins[axis]) return false;
+  }
+  assignment->cuts[factor] = cut;
+  assignment->decided |= 1u << axis;
+  return true;
+}
+
+/* An assemble is made where all its pieces are; or it is cut so that each piece stays where it is. */
+static bool follow_assemble(const weft_partitioner *p, uint32_t op, const weft_assignment *const *plan,
+                            weft_assignment *assignment) {
+  const weft_graph_op *node = &p->graph->ops[op];
+  bool changed = false;
+  for (uint32_t a = 0; a < p->mesh->axis_count; a++) {
+    bool differ, cut = false;
+    uint16_t at = pin_of_pieces(p, node, a, plan, &differ);
+    if (at == WEFT_NO_PIN || !is_open(assignment, a)) continue;
+    if (!differ) changed |= pin(assignment, a, at);
+    for (uint32_t d = 0; differ && !cut && d < p->graph->values[node->out].rank; d++)
+      cut = cut_at_pieces(p, op, d, a, plan, assignment);
+    changed |= cut;
+  }
+  return changed;
+}
+
+static uint16_t pin_of_product(const weft_partitioner *p, const weft_graph_op *node, uint32_t axis,
+                               const weft_assignment *const *plan) {
+  const weft_assignment *a = maker_plan(p, node->ins[0], plan), *b = maker_plan(p, node->ins[1], plan);
+  return a && b && a->pins[axis] == b->pins[axis] ? a->pins[axis] : WEFT_NO_PIN;
+}
+
+bool weft_product_is_pinned(const weft_partitioner *p, uint32_t op, const weft_assignment *const *plan) {
+  const weft_graph_op *node = &p->graph->ops[op];
+  for (uint32_t a = 0; node->kind == WEFT_GRAPH_MATMUL && a < p->mesh->axis_count; a++)
+    if (!p->claims[op].axis_by[a] && pin_of_product(p, node, a, plan) != WEFT_NO_PIN) return true;
+  return false;
+}
+
 static bool follow_pins(const weft_partitioner *p, uint32_t op, const weft_assignment *const *plan,
                         weft_assignment *assignment) {
   const weft_graph_op *node = &p->graph->ops[op];
+  if (node->kind == WEFT_GRAPH_SLICE) return follow_slice(p, op, plan, assignment);
+  if (node->kind == WEFT_GRAPH_ASSEMBLE) return follow_assemble(p, op, plan, assignment);
+  if (!weft_is_choice(p, op)) return follow_first(p, op, plan, assignment);
   bool changed = false;
-  for (uint32_t i = 0; i < node->in_count; i++) {
-    uint32_t producer = p->graph->values[node->ins[i]].producer;
-    if (producer == WEFT_NONE || !plan[producer]) continue;
-    for (uint32_t a = 0; a < p->mesh->axis_count; a++) {
-      if (plan[producer]->pins[a] == WEFT_NO_PIN || (assignment->decided >> a & 1) ||
-          weft_assignment_uses(assignment, a))
-        continue;
-      assignment->pins[a] = plan[producer]->pins[a];
-      assignment->decided |= 1u << a;
-      changed = true;
-    }
-    break;
-  }
+  for (uint32_t a = 0; node->kind == WEFT_GRAPH_MATMUL && a < p->mesh->axis_count; a++)
+    changed |= pin(assignment, a, pin_of_product(p, node, a, plan));
   return changed;
 }
 
@@ -72,8 +195,7 @@ bool weft_propagate_forward(const weft_partitioner *p, uint32_t op, const weft_a
         changed |= extend(p, op, node->in_factors[i][d], &plan[producer]->cuts[made], assignment);
     }
   }
-  if (!weft_is_choice(p, op)) changed |= follow_pins(p, op, plan, assignment);
-  return changed;
+  return follow_pins(p, op, plan, assignment) || changed;
 }
 
 static bool propagate_back(weft_partitioner *p, uint32_t op) {

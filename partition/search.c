@@ -149,17 +149,17 @@ static bool add_state(search *s, uint32_t op, uint32_t parent, uint32_t choice) 
 }
 
 /* All states that follow one: a choice tries its alternatives, any other op has one assignment. */
-static bool expand(search *s, uint32_t op, uint32_t parent) {
+static bool expand(search *s, uint32_t op, uint32_t parent, uint64_t alternatives) {
   if (op > 0)
     for (uint32_t k = 0; k < s->live_count; k++)
       s->plan[s->live[k]] = &s->tables[s->live[k]].items[s->steps[op - 1][parent].live[k]];
-  if (!weft_is_choice(s->p, op)) {
+  if (!weft_is_choice(s->p, op) || weft_product_is_pinned(s->p, op, s->plan)) {
     weft_assignment assignment;
     weft_follow(s->p, op, s->plan, &assignment);
     uint32_t choice = interned(s, op, &assignment);
     return choice != UINT32_MAX && add_state(s, op, parent, choice);
   }
-  for (uint64_t c = 0; c < s->tables[op].count; c++)
+  for (uint64_t c = 0; c < alternatives; c++)
     if (!add_state(s, op, parent, (uint32_t)c)) return false;
   return true;
 }
@@ -217,9 +217,9 @@ static bool fill_choices(search *s, uint32_t op) {
 static bool step_over(search *s, uint32_t op) {
   if (!fill_choices(s, op)) return false;
   s->step_capacity = 0;
-  uint64_t parents = op ? s->step_counts[op - 1] : 1;
+  uint64_t parents = op ? s->step_counts[op - 1] : 1, alternatives = s->tables[op].count;
   for (uint32_t parent = 0; parent < parents; parent++)
-    if (!expand(s, op, parent)) return false;
+    if (!expand(s, op, parent, alternatives)) return false;
   prune(s, op);
   advance_live(s, op);
   return true;
