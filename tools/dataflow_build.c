@@ -29,14 +29,15 @@ static weft_status write_part(const char *directory, const char *name, const cha
  */
 
 static void put_main(weft_text *text, const char *function) {
-  weft_text_printf(
-      text,
-      "#include \"weft/dataflow_run.h\"\n\n#include <stdio.h>\n\nextern const weft_df_entry "
-      "weft_df_entries[];\nextern const uint32_t weft_df_entry_count;\n\nint main(int argc, char **argv) "
-      "{\n  weft_df_program program = {weft_df_entries, weft_df_entry_count};\n  char *said = NULL;\n  int "
-      "code = %s(&program, argc, argv, &said);\n  if (said) fputs(said, code ? stderr : stdout);\n  "
-      "free(said);\n  return code;\n}\n",
-      function);
+  weft_text_printf(text,
+                   "#include \"weft/dataflow_run.h\"\n\n#include <stdio.h>\n\n"
+                   "extern const weft_df_entry weft_df_entries[];\nextern const uint32_t weft_df_entry_count;\n\n"
+                   "static void say(const char *text, bool failed) {\n  FILE *out = failed ? stderr : stdout;\n"
+                   "  fputs(text, out);\n  fflush(out);\n}\n\n"
+                   "int main(int argc, char **argv) {\n"
+                   "  weft_df_program program = {weft_df_entries, weft_df_entry_count};\n"
+                   "  return %s(&program, argc, argv, say);\n}\n",
+                   function);
 }
 
 static void put_value(weft_text *text, const char *value) {

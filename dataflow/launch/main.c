@@ -55,6 +55,10 @@ int launch_main(const weft_df_program *program, weft_df_chips *chips, int argc, 
   return weft_status_exit_code(status);
 }
 
-int weft_df_main_local(const weft_df_program *program, int argc, char **argv, char **said) {
-  return launch_main(program, NULL, argc, argv, said);
+int weft_df_main_local(const weft_df_program *program, int argc, char **argv, weft_df_say say) {
+  char *said = NULL;
+  int code = launch_main(program, NULL, argc, argv, &said);
+  if (said) say(said, code != 0);
+  free(said);
+  return code;
 }

@@ -203,35 +203,34 @@ static bool least(weft_df_chips *chips, uint64_t *word) {
   return MPI_Allreduce(MPI_IN_PLACE, word, 1, MPI_UINT64_T, MPI_MIN, ((mpi_chips *)chips)->comm) == MPI_SUCCESS;
 }
 
-static void say(char **said, const char *text) { *said = strdup(text); }
+/* All have the same results; one tells, before any ends. mpirun ends all processes as soon as one has failed, so that
+ * one fails. */
+static int run_and_tell(const weft_df_program *program, mpi_chips *mpi, int argc, char **argv, weft_df_say say) {
+  char *said = NULL;
+  int code = launch_main(program, &mpi->chips, argc, argv, &said), worst = code;
+  MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, mpi->comm);
+  bool tells = mpi->chips.rank == 0;
+  if (tells && !code && worst) say("weft: another process failed\n", true);
+  if (tells && said && (code || !worst)) say(said, code != 0);
+  free(said);
+  return tells ? worst : 0;
+}
 
-int weft_df_main_mpi(const weft_df_program *program, int argc, char **argv, char **said) {
+int weft_df_main_mpi(const weft_df_program *program, int argc, char **argv, weft_df_say say) {
   int provided, rank, ranks, code = weft_status_exit_code(WEFT_UNAVAILABLE);
   mpi_chips mpi = {.chips = {.serve = serve, .share = share, .least = least}};
-  *said = NULL;
   if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
-    say(said, "weft: MPI could not be started\n");
+    say("weft: MPI could not be started\n", true);
     return code;
   }
   if (provided < MPI_THREAD_FUNNELED) {
-    say(said, "weft: this MPI does not work with threads\n");
+    say("weft: this MPI does not work with threads\n", true);
   } else if (MPI_Comm_dup(MPI_COMM_WORLD, &mpi.comm) == MPI_SUCCESS) {
     MPI_Comm_rank(mpi.comm, &rank);
     MPI_Comm_size(mpi.comm, &ranks);
     mpi.chips.rank = (uint32_t)rank;
     mpi.chips.ranks = (uint32_t)ranks;
-    code = launch_main(program, &mpi.chips, argc, argv, said);
-    /* All have the same results; one tells. mpirun ends all processes as soon as one has failed, so that one fails. */
-    int worst = code;
-    MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, mpi.comm);
-    if (rank != 0) {
-      free(*said);
-      *said = NULL;
-    } else if (!code && worst) {
-      free(*said);
-      say(said, "weft: another process failed\n");
-    }
-    code = rank == 0 ? worst : 0;
+    code = run_and_tell(program, &mpi, argc, argv, say);
     MPI_Comm_free(&mpi.comm);
   }
   MPI_Finalize();

@@ -299,7 +299,7 @@ static bool compile_launch(compiler *c, const weft_mlir_op *op) {
   l.memory_count = segment(op, "resultSegmentSizes", 1);
   l.results = list_begin(c);
   for (uint32_t i = 0; i + 1 < op->result_count; i++) list_add(c, slot_of(&op->results[i]));
-  if (l.value_count != segment(graph, "result_segments", 0) || l.memory_count > segment(graph, "input_segments", 2))
+  if (l.value_count != segment(graph, "result_segments", 0) || l.memory_count != segment(graph, "result_segments", 2))
     return refuse(c, op, NULL, "the results do not fit the graph's results");
   if (!make_machine(c, &l)) return false;
   launch *kept = APPEND(c, launches);

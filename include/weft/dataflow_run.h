@@ -49,12 +49,14 @@ struct weft_df_chips {
 weft_status weft_df_run(const weft_df_launch *launches, uint64_t count, weft_df_chips *chips, weft_df_outcome *outcome,
                         weft_diag *diag);
 
-/** The main program of a compiled module: runs the case files of the command line and gives the exit status. `*said` is
- * what to print, to be freed; NULL when there is nothing to say. */
+/** Takes what a main program has to say; `failed`: it belongs on standard error. */
+typedef void (*weft_df_say)(const char *text, bool failed);
+/** The main program of a compiled module: runs the case files of the command line and gives the exit status. */
 __attribute__((visibility("default"))) int weft_df_main_local(const weft_df_program *program, int argc, char **argv,
-                                                              char **said);
-/** The same with one process a chip, started by mpirun. Of weft_dataflow_mpi. */
+                                                              weft_df_say say);
+/** The same with one process a chip, started by mpirun; one of them says it, while all still run: mpirun may lose what
+ * a process writes as its last act. Of weft_dataflow_mpi. */
 __attribute__((visibility("default"))) int weft_df_main_mpi(const weft_df_program *program, int argc, char **argv,
-                                                            char **said);
+                                                            weft_df_say say);
 
 #endif

@@ -78,3 +78,54 @@ const char *memories_differ(const memories *a, const memories *b, bool counts) {
   }
   return "";
 }
+
+void thread_begin(world *w, uint64_t seed, thread_run *run) {
+  enum { TOKENS = 3000 };
+  const weft_mlir_type *i32 = weft_mlir_integer(w->context, 32, WEFT_MLIR_SIGNLESS);
+  const weft_mlir_type *elements[THREAD_CHANNELS] = {i32, weft_mlir_index(w->context), i32,
+                                                     weft_mlir_float(w->context, "f32")};
+  static const char *const names[THREAD_CHANNELS] = {"in", "in2", "out", "out2"};
+  memset(run, 0, sizeof *run);
+  memories_fill(&run->memory, i32, seed);
+  uint64_t random = seed;
+  for (int c = 0; c < THREAD_CHANNELS; c++) {
+    run->channels[c] = (weft_channel){.name = names[c], .element = elements[c]};
+    for (int i = 0; c < 2 && i < TOKENS; i++)
+      assert_true(weft_channel_push(&run->channels[c], weft_random_next(&random) % 19));
+    run->inputs[6 + c].channel = &run->channels[c];
+  }
+  run->inputs[0].word = seed % 5;
+  run->inputs[1].word = seed / 5 % 5;
+  run->inputs[2].word = seed / 25 % 4;
+  for (int i = 0; i < MEMORIES; i++) run->inputs[3 + i].buffer = &run->memory.buffers[seed % 3 == 0 ? 0 : i];
+}
+
+void thread_end(thread_run *run) {
+  for (int c = 0; c < THREAD_CHANNELS; c++) weft_channel_free(&run->channels[c]);
+}
+
+void thread_execute(world *w, weft_mlir_op *module, uint64_t seed, uint64_t order, uint64_t steps, thread_run *run) {
+  weft_interpreter *machine;
+  thread_begin(w, seed, run);
+  if (weft_interpreter_new(weft_mlir_lookup(module, "entry"), "test.mlir", &machine, w->diag) != WEFT_OK)
+    fail_msg("seed %llu: %s", (unsigned long long)seed, world_message(w));
+  if (order) weft_interpreter_set_order(machine, WEFT_ORDER_RANDOM, seed * 31 + order);
+  assert_int_equal(weft_interpreter_start(machine, run->inputs, THREAD_INPUTS, w->diag), WEFT_OK);
+  run->state = weft_interpreter_run(machine, steps);
+  const char *text = weft_interpreter_report(machine)->text;
+  snprintf(run->text, sizeof run->text, "%s", text ? text : "");
+  weft_interpreter_free(machine);
+}
+
+const char *thread_runs_differ(const thread_run *a, const thread_run *b, bool counts) {
+  const char *difference = memories_differ(&a->memory, &b->memory, counts);
+  if (*difference) return difference;
+  for (int c = 0; c < THREAD_CHANNELS; c++) {
+    uint64_t count = weft_channel_waiting(&a->channels[c]);
+    if (count != weft_channel_waiting(&b->channels[c])) return "a channel holds another number of tokens";
+    if (count &&
+        memcmp(weft_channel_first(&a->channels[c]), weft_channel_first(&b->channels[c]), count * sizeof(uint64_t)) != 0)
+      return "a channel holds other tokens";
+  }
+  return "";
+}

@@ -43,4 +43,20 @@ void memories_fill(memories *m, const weft_mlir_type *element, uint64_t seed);
 /* Empty when all words and access counts agree, else a description of the first difference. */
 const char *memories_differ(const memories *a, const memories *b, bool counts);
 
+/* What a random thread (program_generator.h) runs on. Not to be moved: `inputs` points into it. */
+enum { THREAD_CHANNELS = 4, THREAD_INPUTS = 6 + THREAD_CHANNELS };
+typedef struct thread_run {
+  memories memory;
+  weft_channel channels[THREAD_CHANNELS];
+  weft_binding inputs[THREAD_INPUTS];
+  weft_run_state state;
+  char text[800];
+} thread_run;
+void thread_begin(world *w, uint64_t seed, thread_run *run);
+void thread_end(thread_run *run);
+/* Interprets the thread @entry of a module on a run begun anew; `order` 0: graphs fire in the order of the program. */
+void thread_execute(world *w, weft_mlir_op *module, uint64_t seed, uint64_t order, uint64_t steps, thread_run *run);
+/* As memories_differ, channels too. */
+const char *thread_runs_differ(const thread_run *a, const thread_run *b, bool counts);
+
 #endif

@@ -1,31 +1,28 @@
 /* What weft prints in generic form, mlir-opt reads; what mlir-opt prints of it, weft reads as the same module: all
- * cases as given, lowered and published, and random programs. */
+ * cases as given, lowered and published, random programs and samples of the grammars that come with weft. Arguments:
+ * how many random programs, how many samples of each grammar, the first seed. */
 #include "df_support.h"
 #include "program_generator.h"
+
+#include "weft/grammar.h"
 
 #include <dirent.h>
 #include <unistd.h>
 
-enum { RANDOM_PROGRAMS = 40 };
+static uint64_t programs = 40, samples = 20, first_seed = 1;
 
-static const char *const tools[] = {
-#ifdef WEFT_MLIR_OPT_19
-    WEFT_MLIR_OPT_19,
-#endif
-#ifdef WEFT_MLIR_OPT_22
-    WEFT_MLIR_OPT_22,
-#endif
-};
+static const char *const tools[] = {WEFT_MLIR_OPTS};
 
 /* Modules that make the way together, one text. */
+enum { BATCH = 400, STEPS = 3 };
 typedef struct batch {
-  weft_mlir_file *files[400];
+  weft_mlir_file *files[BATCH];
   uint32_t count;
   weft_text text;
 } batch;
 
 static void add(batch *b, weft_mlir_file *file) {
-  assert_true(b->count < 400);
+  assert_true(b->count < BATCH);
   if (b->count) weft_text_puts(&b->text, "// -----\n");
   weft_mlir_print_to_text(file->modules[0], (weft_mlir_print_options){.generic = true}, &b->text);
   b->files[b->count++] = file;
@@ -67,7 +64,8 @@ static void check_batch(world *w, batch *b) {
 
 /* The text as given, lowered and published, as far as it can be. */
 static void add_steps(world *w, batch *b, const char *path, const char *text) {
-  for (int step = 0; step < 3; step++) {
+  if (b->count + STEPS > BATCH) check_batch(w, b);
+  for (int step = 0; step < STEPS; step++) {
     weft_mlir_file *file = text ? world_must_parse(w, text) : NULL;
     if (!text && weft_mlir_read(w->context, path, &file, w->diag) != WEFT_OK) fail_msg("%s", world_message(w));
     weft_status status = step == 1   ? weft_lower(w->context, file->arena, file->modules[0], path, w->diag)
@@ -113,7 +111,7 @@ static void test_random(void **state) {
   (void)state;
   world w = world_new();
   batch b = {.count = 0};
-  for (uint64_t seed = 1; seed <= RANDOM_PROGRAMS; seed++) {
+  for (uint64_t seed = first_seed; seed < first_seed + programs; seed++) {
     weft_text text = {0};
     program_options options = {.seed = seed,
                                .depth = 1 + (int)(seed % 5),
@@ -129,7 +127,34 @@ static void test_random(void **state) {
   world_free(&w);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_random)};
+static void test_samples(void **state) {
+  (void)state;
+  static const char *const grammars[] = {"while.pg", "graph-launch.pg", "nested.pg"};
+  for (size_t k = 0; k < sizeof grammars / sizeof *grammars; k++) {
+    char path[512];
+    weft_grammar *grammar;
+    world w = world_new();
+    batch b = {.count = 0};
+    snprintf(path, sizeof path, WEFT_SOURCE_DIR "/data/samples/grammars/%s", grammars[k]);
+    assert_int_equal(weft_grammar_read(path, &grammar, w.diag), WEFT_OK);
+    for (uint64_t seed = first_seed; seed < first_seed + samples; seed++) {
+      weft_text text = {0};
+      assert_int_equal(weft_grammar_sample(grammar, &(weft_grammar_options){.seed = seed}, &text, w.diag), WEFT_OK);
+      weft_text_puts(&text, "");
+      add_steps(&w, &b, grammars[k], text.data);
+      weft_text_free(&text);
+    }
+    check_batch(&w, &b);
+    weft_grammar_free(grammar);
+    world_free(&w);
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) programs = strtoull(argv[1], NULL, 10);
+  if (argc > 2) samples = strtoull(argv[2], NULL, 10);
+  if (argc > 3) first_seed = strtoull(argv[3], NULL, 10);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_random),
+                                     cmocka_unit_test(test_samples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
