@@ -32,19 +32,22 @@ typedef struct measured {
 } measured;
 
 /* Both sides find the partial just written. */
-static void produce(weft_chip *chip, const int64_t *parameters) {
+static void produce(weft_chip *chip, const int64_t *parameters, const int64_t *slots) {
+  (void)slots;
   const measured *m = chip_context(parameters);
   weft_copy(chip, &m->produce, 1);
 }
 
-static void start(weft_chip *chip, const int64_t *parameters) {
+static void start(weft_chip *chip, const int64_t *parameters, const int64_t *slots) {
+  (void)slots;
   (void)chip;
   measured *m = chip_context(parameters);
   MPI_Barrier(MPI_COMM_WORLD);
   m->begun = bench_seconds();
 }
 
-static void finish(weft_chip *chip, const int64_t *parameters) {
+static void finish(weft_chip *chip, const int64_t *parameters, const int64_t *slots) {
+  (void)slots;
   (void)chip;
   measured *m = chip_context(parameters);
   m->weft[m->call] = (bench_seconds() - m->begun) / m->c->row;

@@ -87,7 +87,9 @@ bool chip_program_run(const chip_program *p, int threads) {
 /* ---- kernels -------------------------------------------------------------------------------------------------------
  */
 
-static void nothing(weft_chip *chip, const int64_t *parameters) { (void)chip, (void)parameters; }
+static void nothing(weft_chip *chip, const int64_t *parameters, const int64_t *slots) {
+  (void)chip, (void)parameters, (void)slots;
+}
 
 /* What a dry run says on standard output. */
 static void dry_run(char *said, size_t size) {

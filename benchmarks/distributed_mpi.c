@@ -106,14 +106,16 @@ typedef struct measured {
   double weft[MOST_CALLS], local[MOST_CALLS], scalapack[MOST_CALLS];
 } measured;
 
-static void start(weft_chip *chip, const int64_t *parameters) {
+static void start(weft_chip *chip, const int64_t *parameters, const int64_t *slots) {
+  (void)slots;
   (void)chip;
   measured *m = chip_context(parameters);
   MPI_Barrier(MPI_COMM_WORLD);
   m->begun = bench_seconds();
 }
 
-static void multiply(weft_chip *chip, const int64_t *parameters) {
+static void multiply(weft_chip *chip, const int64_t *parameters, const int64_t *slots) {
+  (void)slots;
   const measured *m = chip_context(parameters);
   if (m->columns) weft_copy(chip, m->copies, RANKS);
   weft_product(chip, &m->product);
@@ -126,7 +128,8 @@ static double local_run(weft_chip *chip, const measured *m) {
   return bench_seconds() - begun;
 }
 
-static void finish(weft_chip *chip, const int64_t *parameters) {
+static void finish(weft_chip *chip, const int64_t *parameters, const int64_t *slots) {
+  (void)slots;
   measured *m = chip_context(parameters);
   m->weft[m->call++] = bench_seconds() - m->begun;
   if (m->call % TURN != 0) return;

@@ -255,7 +255,8 @@ static void report(const measured *m, const bench_pair *pair) {
 }
 
 /* The one section: everything is measured while it runs. */
-static void section(weft_chip *chip, const int64_t *parameters) {
+static void section(weft_chip *chip, const int64_t *parameters, const int64_t *slots) {
+  (void)slots;
   measured *m = chip_context(parameters);
   const product_case *c = m->c;
   call weft_call = {chip, &m->product}, fp32_call = {chip, &m->fp32};

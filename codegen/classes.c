@@ -19,6 +19,10 @@ typedef struct chip_class {
   uint64_t hash;
   int64_t *index_of; /**< by parameter: its index in the row, or -1 when it is printed as a constant */
   uint64_t row_length;
+  weft_function *functions;
+  uint32_t function_count;
+  uint32_t *function_of; /**< by section */
+  uint64_t *base_of;     /**< by section: where its part of the row begins */
 } chip_class;
 
 static bool text_equal(const weft_text *a, const weft_text *b) {
@@ -29,6 +33,9 @@ static bool same_class(const weft_chip_code *a, const weft_chip_code *b) {
   if (!text_equal(&a->text, &b->text) || a->parameter_count != b->parameter_count) return false;
   for (uint64_t i = 0; i < a->parameter_count; i++)
     if (a->parameters[i].count != b->parameters[i].count) return false;
+  if (a->section_count != b->section_count || a->name_count != b->name_count) return false;
+  for (uint64_t i = 0; i < a->section_count; i++)
+    if (!text_equal(&a->sections[i].text, &b->sections[i].text)) return false;
   return true;
 }
 
@@ -40,6 +47,8 @@ static weft_status group(const weft_chip_code *codes, uint32_t chips, weft_arena
   *count = 0;
   for (uint32_t c = 0; c < chips; c++) {
     uint64_t hash = weft_hash_bytes(0, codes[c].text.data, codes[c].text.length);
+    for (uint64_t i = 0; i < codes[c].section_count; i++)
+      hash = weft_hash_bytes(hash, &codes[c].sections[i].hash, sizeof codes[c].sections[i].hash);
     uint32_t k = 0;
     while (k < *count && !((*classes)[k].hash == hash && same_class(&codes[(*classes)[k].first_chip], &codes[c]))) k++;
     if (k == *count) (*classes)[(*count)++] = (chip_class){.first_chip = c, .hash = hash};
@@ -54,58 +63,145 @@ static weft_status group(const weft_chip_code *codes, uint32_t chips, weft_arena
   return WEFT_OK;
 }
 
-/** Which parameters stay in the row: blocks always, scalars where chips differ. */
+/** Which parameters stay in the row: those outside of sections, blocks always, scalars where chips differ; then the part of each
+ * section. */
 static weft_status layout_row(const weft_chip_code *codes, chip_class *class, weft_arena *arena, weft_diag *diag) {
   const weft_chip_code *first = &codes[class->first_chip];
   class->index_of = WEFT_NEW_ARRAY(arena, int64_t, first->parameter_count);
-  if (!class->index_of) return weft_error_memory(diag);
+  class->base_of = WEFT_NEW_ARRAY(arena, uint64_t, first->section_count);
+  if (!class->index_of || !class->base_of) return weft_error_memory(diag);
   for (uint64_t i = 0; i < first->parameter_count; i++) {
     bool varies = first->parameters[i].block;
     for (uint32_t c = 1; c < class->count && !varies; c++) {
       const weft_chip_code *other = &codes[class->chips[c]];
       varies = other->values[other->parameters[i].first] != first->values[first->parameters[i].first];
     }
+    varies = varies && !first->parameters[i].inside;
     class->index_of[i] = varies ? (int64_t)class->row_length : -1;
     if (varies) class->row_length += first->parameters[i].count;
   }
-  return WEFT_OK;
+  weft_status status = weft_codegen_group_sections(codes, class->chips, class->count, arena, &class->functions, &class->function_count,
+                                                   &class->function_of, diag);
+  for (uint64_t s = 0; status == WEFT_OK && s < first->section_count; s++) {
+    class->base_of[s] = class->row_length;
+    class->row_length += class->functions[class->function_of[s]].columns;
+  }
+  return status;
 }
 
-static void print_parameter(weft_text *out, const weft_chip_code *code, const chip_class *class, uint64_t parameter) {
-  const weft_parameter *p = &code->parameters[parameter];
-  int64_t index = class->index_of[parameter];
-  if (p->block)
-    weft_text_i64(out, index);
+/** A class while it is printed; inside of `function`, when there is one. */
+typedef struct printer {
+  weft_text *out;
+  const weft_chip_code *codes;
+  const chip_class *class;
+  const weft_function *function;
+} printer;
+
+static void print_parameter(const printer *p, uint64_t parameter) {
+  const weft_chip_code *code = &p->codes[p->class->first_chip];
+  const weft_section_code *section = p->function ? &code->sections[p->function->sections[0]] : NULL;
+  const weft_parameter *what = &code->parameters[parameter + (section ? section->first_parameter : 0)];
+  int64_t index = section ? p->function->column_of[parameter] : p->class->index_of[parameter];
+  if (what->block)
+    weft_text_i64(p->out, index);
   else if (index < 0)
-    weft_text_i64(out, code->values[p->first]);
+    weft_text_i64(p->out, code->values[what->first]);
   else
-    weft_text_printf(out, "(uint64_t)p[%" PRId64 "]", index);
+    weft_text_printf(p->out, "(uint64_t)p[%" PRId64 "]", index);
 }
 
-/** The class's text with every placeholder replaced. */
-static void substitute(weft_text *out, const weft_chip_code *code, const chip_class *class) {
-  const char *at = code->text.data, *end = at + code->text.length;
+/** What a name has in common with the others of its place. */
+typedef struct common_name {
+  const char *name;
+  size_t before, after; /**< what all begin and end with, where they differ */
+  bool differ;
+} common_name;
+
+static void join_name(common_name *common, const char *name) {
+  if (!common->name) *common = (common_name){.name = name, .before = strlen(name), .after = strlen(name)};
+  if (strcmp(name, common->name) == 0) return;
+  size_t length = strlen(name), own = strlen(common->name), least = length < own ? length : own, i = 0, k = 0;
+  while (i < common->before && i < least && name[i] == common->name[i]) i++;
+  while (k < common->after && k < least - i && name[length - 1 - k] == common->name[own - 1 - k]) k++;
+  *common = (common_name){common->name, i, k, true};
+}
+
+/** The name on all chips, in all sections of the function; a star stands for what differs. */
+static void print_name(const printer *p, uint64_t number) {
+  const chip_class *class = p->class;
+  common_name common = {0};
+  for (uint32_t c = 0; c < class->count; c++) {
+    const weft_chip_code *code = &p->codes[class->chips[c]];
+    for (uint32_t k = 0; k < (p->function ? p->function->count : 1); k++)
+      join_name(&common, code->names[number + (p->function ? code->sections[p->function->sections[k]].first_name : 0)]);
+  }
+  char shown[300];
+  if (common.differ)
+    snprintf(shown, sizeof shown, "%.*s*%s", (int)common.before, common.name, common.name + strlen(common.name) - common.after);
+  weft_text_c_string(p->out, common.differ ? shown : common.name);
+}
+
+static void print_section(const printer *p, uint64_t section) {
+  weft_text_printf(p->out, ".section = section_%" PRIu32, p->class->function_of[section]);
+  if (p->class->functions[p->class->function_of[section]].columns)
+    weft_text_printf(p->out, ", .parameter = %" PRIu64, p->class->base_of[section]);
+}
+
+/** A text with every placeholder replaced. */
+static void substitute(const printer *p, const weft_text *text) {
+  const char *at = text->data, *end = at + text->length;
   while (at < end) {
-    const char *mark = memchr(at, '\x01', (size_t)(end - at));
-    weft_text_append(out, at, (size_t)((mark ? mark : end) - at));
-    if (!mark) break;
+    const char *mark = at;
+    while (mark < end && (*mark == PLACE_END || (unsigned char)*mark > PLACE_SECTION || *mark == 0)) mark++;
+    weft_text_append(p->out, at, (size_t)(mark - at));
+    if (mark == end) break;
     char *rest;
-    print_parameter(out, code, class, strtoull(mark + 1, &rest, 10));
+    uint64_t number = strtoull(mark + 1, &rest, 10);
+    if (*mark == PLACE_PARAMETER) print_parameter(p, number);
+    if (*mark == PLACE_NAME) print_name(p, number);
+    if (*mark == PLACE_SECTION) print_section(p, number);
     at = rest + 1;
+  }
+}
+
+static void print_functions(printer *p) {
+  const weft_chip_code *code = &p->codes[p->class->first_chip];
+  for (uint32_t f = 0; f < p->class->function_count; f++) {
+    p->function = &p->class->functions[f];
+    weft_text_printf(p->out,
+                     "static void section_%" PRIu32
+                     "(weft_chip *chip, const int64_t *p, const int64_t *s) {\n  (void)p, (void)s;\n",
+                     f);
+    substitute(p, &code->sections[p->function->sections[0]].text);
+    weft_text_puts(p->out, "}\n\n");
+  }
+  p->function = NULL;
+}
+
+static void print_value(weft_text *out, uint64_t *printed, int64_t value) {
+  if ((*printed)++ % 24 == 23) weft_text_puts(out, "\n    ");
+  weft_text_printf(out, " %" PRId64 ",", value);
+}
+
+static void print_row(weft_text *out, const weft_chip_code *code, const chip_class *class) {
+  uint64_t printed = 0;
+  for (uint64_t i = 0; i < code->parameter_count; i++)
+    for (uint64_t v = 0; class->index_of[i] >= 0 && v < code->parameters[i].count; v++)
+      print_value(out, &printed, code->values[code->parameters[i].first + v]);
+  for (uint64_t s = 0; s < code->section_count; s++) {
+    const weft_section_code *section = &code->sections[s];
+    const weft_function *function = &class->functions[class->function_of[s]];
+    for (uint64_t i = 0; i < section->parameter_count; i++)
+      if (function->column_of[i] >= 0)
+        print_value(out, &printed, code->values[code->parameters[section->first_parameter + i].first]);
   }
 }
 
 static void print_rows(weft_text *out, const weft_chip_code *codes, const chip_class *class) {
   weft_text_puts(out, "static const int64_t parameters[] = {");
   for (uint32_t c = 0; c < class->count; c++) {
-    const weft_chip_code *code = &codes[class->chips[c]];
     weft_text_printf(out, "\n    /* chip %" PRIu32 " */", class->chips[c]);
-    uint64_t printed = 0;
-    for (uint64_t i = 0; i < code->parameter_count; i++)
-      for (uint64_t v = 0; class->index_of[i] >= 0 && v < code->parameters[i].count; v++) {
-        if (printed++ % 24 == 23) weft_text_puts(out, "\n    ");
-        weft_text_printf(out, " %" PRId64 ",", code->values[code->parameters[i].first + v]);
-      }
+    print_row(out, &codes[class->chips[c]], class);
   }
   weft_text_puts(out, " 0};\nstatic const uint16_t chips[] = {");
   for (uint32_t c = 0; c < class->count; c++) weft_text_printf(out, "%s%" PRIu32, c ? ", " : "", class->chips[c]);
@@ -117,7 +213,9 @@ static void print_class(weft_text *out, const weft_chip_code *codes, const chip_
   weft_text_puts(out, "/* Generated by weft. The program of ");
   weft_text_printf(out, class->count == 1 ? "chip %" PRIu32 "." : "%" PRIu32 " chips.", class->count == 1 ? class->first_chip : class->count);
   weft_text_puts(out, " Slots, steps and parameters: weft/program_abi.h. */\n#include <weft/program_abi.h>\n\n");
-  substitute(out, code, class);
+  printer p = {.out = out, .codes = codes, .class = class};
+  print_functions(&p);
+  substitute(&p, &code->text);
   print_rows(out, codes, class);
   uint64_t hash = weft_hash_bytes(0, out->data ? out->data : "", out->length);
   weft_text_printf(out,

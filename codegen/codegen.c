@@ -13,6 +13,7 @@ static void free_codes(weft_chip_code *codes, uint32_t chips) {
     weft_graph_free(codes[c].graph);
     weft_arena_free(codes[c].arena);
     weft_diag_free(codes[c].diag);
+    for (uint64_t s = 0; s < codes[c].section_count; s++) weft_text_free(&codes[c].sections[s].text);
     weft_text_free(&codes[c].functions);
     weft_text_free(&codes[c].tables);
     weft_text_free(&codes[c].steps);

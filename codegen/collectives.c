@@ -52,10 +52,35 @@ static char *collective_key(const weft_graph *graph, const weft_graph_op *op, we
   return key;
 }
 
-static weft_collective *find(weft_collectives *collectives, const char *key) {
-  for (uint64_t i = 0; i < collectives->count; i++)
-    if (strcmp(collectives->items[i].key, key) == 0) return &collectives->items[i];
-  return NULL;
+/** An all-reduce that a chip reads. */
+typedef struct reading {
+  const char *key; /**< names of its nodes, each ended by a newline */
+  uint32_t chip;
+  uint64_t op;
+  uint64_t place; /**< by chip, then op */
+} reading;
+
+static int by_key(const void *a, const void *b) {
+  const reading *x = a, *y = b;
+  int order = strcmp(x->key, y->key);
+  return order ? order : x->place < y->place ? -1 : x->place > y->place;
+}
+
+static weft_status list_readings(const weft_chip_code *codes, uint32_t chips, weft_arena *arena, reading **all, uint64_t *count,
+                                 weft_diag *diag) {
+  uint64_t capacity = 0;
+  for (uint32_t c = 0; c < chips; c++) {
+    const weft_graph *graph = codes[c].graph;
+    for (uint64_t i = 0; graph && i < graph->op_count; i++) {
+      if (graph->ops[i].kind != WEFT_GRAPH_ALL_REDUCE) continue;
+      const char *key = collective_key(graph, &graph->ops[i], arena);
+      if (!key || !weft_arena_grow(arena, all, *count, &capacity, sizeof **all)) return weft_error_memory(diag);
+      (*all)[*count] = (reading){key, c, i, *count};
+      ++*count;
+    }
+  }
+  if (*count) qsort(*all, *count, sizeof **all, by_key);
+  return WEFT_OK;
 }
 
 static weft_status fill_nodes(weft_collective *collective, const weft_graph *graph, const weft_graph_op *op, weft_arena *arena,
@@ -85,26 +110,63 @@ static weft_status fill_nodes(weft_collective *collective, const weft_graph *gra
   return WEFT_OK;
 }
 
-static weft_status add_reader(weft_collectives *collectives, uint32_t chip, const weft_graph *graph, const weft_graph_op *op,
-                              const owner_entry *owners, uint64_t owner_count, weft_diag *diag) {
-  weft_arena *arena = collectives->arena;
-  char *key = collective_key(graph, op, arena);
-  if (!key) return weft_error_memory(diag);
-  weft_collective *collective = find(collectives, key);
-  if (!collective) {
-    if (!weft_arena_grow(arena, &collectives->items, collectives->count, &collectives->capacity, sizeof *collectives->items))
-      return weft_error_memory(diag);
-    collective = &collectives->items[collectives->count++];
-    *collective = (weft_collective){.key = key, .pool = op->pool};
-    weft_status status = fill_nodes(collective, graph, op, arena, owners, owner_count, diag);
-    if (status != WEFT_OK) return status;
-  }
+static weft_status add_reader(weft_collective *collective, weft_arena *arena, uint32_t chip, weft_diag *diag) {
+  if (collective->reader_count && collective->readers[collective->reader_count - 1] == chip) return WEFT_OK;
   if (!weft_arena_grow(arena, &collective->readers, collective->reader_count, &collective->reader_capacity,
                        sizeof *collective->readers))
     return weft_error_memory(diag);
-  if (collective->reader_count == 0 || collective->readers[collective->reader_count - 1] != chip)
-    collective->readers[collective->reader_count++] = (uint16_t)chip;
+  collective->readers[collective->reader_count++] = (uint16_t)chip;
   return WEFT_OK;
+}
+
+/** Readings of the same nodes are one collective. */
+static weft_status join_readings(weft_collectives *collectives, const weft_chip_code *codes, const reading *all, uint64_t count,
+                                 const owner_entry *owners, uint64_t owner_count, weft_diag *diag) {
+  weft_status status = WEFT_OK;
+  collectives->items = WEFT_NEW_ARRAY(collectives->arena, weft_collective, count);
+  if (!collectives->items) return weft_error_memory(diag);
+  for (uint64_t i = 0; i < count && status == WEFT_OK; i++) {
+    const weft_graph *graph = codes[all[i].chip].graph;
+    const weft_graph_op *op = &graph->ops[all[i].op];
+    if (i == 0 || strcmp(all[i].key, all[i - 1].key) != 0) {
+      collectives->items[collectives->count++] = (weft_collective){.pool = op->pool};
+      status = fill_nodes(&collectives->items[collectives->count - 1], graph, op, collectives->arena, owners, owner_count, diag);
+    }
+    if (status == WEFT_OK) status = add_reader(&collectives->items[collectives->count - 1], collectives->arena, all[i].chip, diag);
+  }
+  return status;
+}
+
+static int by_node(const void *a, const void *b) {
+  const weft_collective_node *x = a, *y = b;
+  int order = strcmp(x->name, y->name);
+  if (order == 0) order = x->collective < y->collective ? -1 : x->collective > y->collective;
+  return order ? order : x->node < y->node ? -1 : x->node > y->node;
+}
+
+static weft_status list_nodes(weft_collectives *collectives, weft_diag *diag) {
+  uint64_t count = 0;
+  for (uint64_t c = 0; c < collectives->count; c++) count += collectives->items[c].node_count;
+  collectives->nodes = WEFT_NEW_ARRAY(collectives->arena, weft_collective_node, count);
+  if (!collectives->nodes) return weft_error_memory(diag);
+  for (uint32_t c = 0; c < collectives->count; c++)
+    for (uint32_t n = 0; n < collectives->items[c].node_count; n++)
+      collectives->nodes[collectives->node_count++] = (weft_collective_node){collectives->items[c].nodes[n], c, n};
+  if (count) qsort(collectives->nodes, count, sizeof *collectives->nodes, by_node);
+  return WEFT_OK;
+}
+
+const weft_collective_node *weft_codegen_find_node(const weft_collectives *collectives, const char *name, uint64_t *count) {
+  uint64_t low = 0, high = collectives->node_count;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    if (strcmp(collectives->nodes[middle].name, name) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (*count = 0; low + *count < collectives->node_count && strcmp(collectives->nodes[low + *count].name, name) == 0;) ++*count;
+  return *count ? &collectives->nodes[low] : NULL;
 }
 
 static void lift_one(void *context, uint64_t index) {
@@ -125,11 +187,9 @@ weft_status weft_codegen_collect(weft_chip_code *codes, uint32_t chips, weft_col
   owner_entry *owners = NULL;
   uint64_t owner_count = 0;
   weft_status status = list_owners(codes, chips, collectives->arena, &owners, &owner_count, diag);
-  for (uint32_t c = 0; status == WEFT_OK && c < chips; c++) {
-    const weft_graph *graph = codes[c].graph;
-    for (uint64_t i = 0; graph && status == WEFT_OK && i < graph->op_count; i++)
-      if (graph->ops[i].kind == WEFT_GRAPH_ALL_REDUCE)
-        status = add_reader(collectives, c, graph, &graph->ops[i], owners, owner_count, diag);
-  }
-  return status;
+  reading *all = NULL;
+  uint64_t count = 0;
+  if (status == WEFT_OK) status = list_readings(codes, chips, collectives->arena, &all, &count, diag);
+  if (status == WEFT_OK) status = join_readings(collectives, codes, all, count, owners, owner_count, diag);
+  return status == WEFT_OK ? list_nodes(collectives, diag) : status;
 }

@@ -2,6 +2,7 @@
 #include "emit_private.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t add_parameter(weft_chip_code *code, bool block, const int64_t *values, uint64_t count) {
@@ -10,7 +11,7 @@ static uint64_t add_parameter(weft_chip_code *code, bool block, const int64_t *v
     code->status = weft_error_memory(code->diag);
     return 0;
   }
-  code->parameters[code->parameter_count] = (weft_parameter){block, code->value_count, count};
+  code->parameters[code->parameter_count] = (weft_parameter){block, code->inside, code->value_count, count};
   for (uint64_t i = 0; i < count; i++) {
     if (!weft_arena_grow(code->arena, &code->values, code->value_count, &code->value_capacity, sizeof *code->values)) {
       code->status = weft_error_memory(code->diag);
@@ -21,18 +22,19 @@ static uint64_t add_parameter(weft_chip_code *code, bool block, const int64_t *v
   return code->parameter_count++;
 }
 
-static void placeholder(weft_text *text, uint64_t parameter) {
-  weft_text_append(text, "\x01", 1);
-  weft_text_u64(text, parameter);
-  weft_text_append(text, "\x02", 1);
+void weft_codegen_place(weft_text *text, char mark, uint64_t number) {
+  const char end = PLACE_END;
+  weft_text_append(text, &mark, 1);
+  weft_text_u64(text, number);
+  weft_text_append(text, &end, 1);
 }
 
 void weft_codegen_scalar(weft_chip_code *code, weft_text *text, int64_t value) {
-  placeholder(text, add_parameter(code, false, &value, 1));
+  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, false, &value, 1) - code->parameter_base);
 }
 
 void weft_codegen_block(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count) {
-  placeholder(text, add_parameter(code, true, values, count));
+  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, true, values, count) - code->parameter_base);
 }
 
 int64_t weft_codegen_slot(weft_chip_code *code, uint32_t tensor) {
@@ -57,19 +59,25 @@ int64_t weft_codegen_value_slot(weft_chip_code *code, uint32_t value) {
   return code->slot_of_value[value];
 }
 
-void weft_codegen_name(weft_text *text, const char *name) {
+/** Names that repeat, as those of received blocks do, are one. */
+void weft_codegen_name(weft_chip_code *code, weft_text *text, const char *name) {
   const char *at = strrchr(name, '@');
-  char short_name[128];
   size_t length = at && at != name ? (size_t)(at - name) : strlen(name);
-  if (length >= sizeof short_name) length = sizeof short_name - 1;
-  memcpy(short_name, name, length);
-  short_name[length] = 0;
-  weft_text_c_string(text, short_name);
+  if (length > 127) length = 127;
+  const char *last = code->name_count > code->name_base ? code->names[code->name_count - 1] : NULL;
+  if (!last || strlen(last) != length || memcmp(last, name, length) != 0) {
+    const char *kept = weft_arena_string(code->arena, name, length);
+    if (!kept || !weft_arena_grow(code->arena, &code->names, code->name_count, &code->name_capacity, sizeof *code->names)) {
+      code->status = weft_error_memory(code->diag);
+      return;
+    }
+    code->names[code->name_count++] = kept;
+  }
+  weft_codegen_place(text, PLACE_NAME, code->name_count - 1 - code->name_base);
 }
 
-static void slot_list(weft_text *text, const char *name, const int64_t *slots, uint64_t count) {
-  weft_text_printf(text, "(const int64_t[]){");
-  (void)name;
+static void slot_list(weft_text *text, const int64_t *slots, uint64_t count) {
+  weft_text_puts(text, "(const int64_t[]){");
   for (uint64_t i = 0; i < count; i++) weft_text_printf(text, "%" PRId64 ", ", slots[i]);
   weft_text_puts(text, "-1}");
 }
@@ -78,11 +86,11 @@ void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name,
                        uint64_t read_count, const int64_t *writes, uint64_t write_count, double flops) {
   weft_text *text = &code->steps;
   weft_text_printf(text, "    {.kind = WEFT_STEP_%s, .name = \"", kind);
-  weft_codegen_name(text, name);
+  weft_codegen_name(code, text, name);
   weft_text_printf(text, "\", %s,\n     .reads = ", target);
-  slot_list(text, "reads", reads, read_count);
+  slot_list(text, reads, read_count);
   weft_text_puts(text, ", .writes = ");
-  slot_list(text, "writes", writes, write_count);
+  slot_list(text, writes, write_count);
   if (flops > 0) weft_text_printf(text, ", .flops = %.17g", flops);
   weft_text_puts(text, "},\n");
   code->step_count++;
@@ -161,12 +169,12 @@ static void write_place(weft_chip_code *code, weft_text *row, const weft_tensor 
 }
 
 /** A value that no tensor of the program holds: it stays inside a section. */
-static void write_value(const weft_chip_code *code, weft_text *rows, uint32_t id) {
+static void write_value(weft_chip_code *code, weft_text *rows, uint32_t id) {
   const weft_value *value = &code->graph->values[id];
   uint64_t plane_rows, plane_cols;
   weft_plane_extents(value->rank, value->extents, &plane_rows, &plane_cols);
   weft_text_puts(rows, "{.name = \"");
-  weft_codegen_name(rows, value->name);
+  weft_codegen_name(code, rows, value->name);
   weft_text_printf(rows, "\", .format = %d /* %s */, .role = %d, .rows = %" PRIu64 ", .cols = %" PRIu64 ", .place = -1},\n",
                    (int)value->dtype, weft_format_name(value->dtype), (int)WEFT_ROLE_ACTIVATION, plane_rows, plane_cols);
 }
@@ -179,7 +187,7 @@ static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
   }
   const weft_tensor *tensor = &code->program->tensors[id];
   weft_text_puts(rows, "{.name = \"");
-  weft_codegen_name(rows, tensor->name);
+  weft_codegen_name(code, rows, tensor->name);
   weft_text_puts(rows, "\", ");
   bool dataset = has_dataset(code, id);
   if (dataset) {
@@ -226,6 +234,41 @@ static void write_tensors(weft_chip_code *code, weft_text *rows) {
 
 /* ---- values and tensors -------------------------------------------------------------------------------------------- */
 
+/** Which ops each section has: they stand together. */
+static bool list_ops(weft_chip_code *code) {
+  uint64_t ops = code->graph ? code->graph->op_count : 0, sections = code->graph ? code->graph->section_count : 0, op = 0;
+  if (code->program->section_count > sections) sections = code->program->section_count;
+  code->fused = WEFT_NEW_ARRAY(code->arena, bool, ops);
+  code->op_begin = WEFT_NEW_ARRAY(code->arena, uint64_t, sections + 2);
+  if (!code->fused || !code->op_begin) {
+    code->status = weft_error_memory(code->diag);
+    return false;
+  }
+  for (uint64_t s = 0; s <= sections + 1; s++) {
+    while (op < ops && code->graph->ops[op].section < s) op++;
+    code->op_begin[s] = op;
+  }
+  return true;
+}
+
+static int by_tensor_name(const void *a, const void *b, void *tensors) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  int order = strcmp(((const weft_tensor *)tensors)[x].name, ((const weft_tensor *)tensors)[y].name);
+  return order ? order : x < y ? -1 : x > y;
+}
+
+static bool sort_names(weft_chip_code *code) {
+  uint64_t count = code->program->tensor_count;
+  code->by_name = WEFT_NEW_ARRAY(code->arena, uint32_t, count);
+  if (!code->by_name) {
+    code->status = weft_error_memory(code->diag);
+    return false;
+  }
+  for (uint64_t i = 0; i < count; i++) code->by_name[i] = (uint32_t)i;
+  if (count) qsort_r(code->by_name, count, sizeof *code->by_name, by_tensor_name, code->program->tensors);
+  return true;
+}
+
 static bool prepare(weft_chip_code *code) {
   const weft_program *program = code->program;
   uint64_t tensors = program->tensor_count, values = code->graph ? code->graph->value_count : 0;
@@ -237,6 +280,9 @@ static bool prepare(weft_chip_code *code) {
   code->value_of_slot = WEFT_NEW_ARRAY(code->arena, uint32_t, weft_codegen_most_slots(code));
   code->received = WEFT_NEW_ARRAY(code->arena, bool, tensors);
   code->done = WEFT_NEW_ARRAY(code->arena, uint8_t, code->collectives->count);
+  if (!weft_codegen_slots_new(code, &code->reads) || !weft_codegen_slots_new(code, &code->writes) ||
+      !weft_codegen_slots_new(code, &code->all) || !list_ops(code) || !sort_names(code))
+    return false;
   if (!code->tensor_of_value || !code->value_of_tensor || !code->slot_of_tensor || !code->slot_of_value ||
       !code->tensor_of_slot || !code->value_of_slot || !code->received || !code->done) {
     code->status = weft_error_memory(code->diag);

@@ -9,20 +9,30 @@
 /* ---- all-reduces ------------------------------------------------------------------------------------------------------------ */
 
 const weft_collective *weft_codegen_find_collective(const weft_chip_code *code, const weft_graph_op *op) {
-  for (uint64_t c = 0; c < code->collectives->count; c++) {
-    const weft_collective *collective = &code->collectives->items[c];
-    if (collective->node_count != op->in_count) continue;
-    uint32_t i = 0;
+  uint64_t count = 0;
+  const weft_collective_node *node =
+      op->in_count ? weft_codegen_find_node(code->collectives, code->graph->values[op->ins[0]].name, &count) : NULL;
+  for (uint64_t k = 0; k < count; k++) {
+    const weft_collective *collective = &code->collectives->items[node[k].collective];
+    if (node[k].node != 0 || collective->node_count != op->in_count) continue;
+    uint32_t i = 1;
     while (i < op->in_count && strcmp(collective->nodes[i], code->graph->values[op->ins[i]].name) == 0) i++;
     if (i == op->in_count) return collective;
   }
   return NULL;
 }
 
-static uint32_t tensor_by_name(const weft_program *program, const char *name) {
-  for (uint64_t i = 0; i < program->tensor_count; i++)
-    if (strcmp(program->tensors[i].name, name) == 0) return (uint32_t)i;
-  return WEFT_NONE;
+static uint32_t tensor_by_name(const weft_chip_code *code, const char *name) {
+  uint64_t low = 0, high = code->program->tensor_count;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    if (strcmp(code->program->tensors[code->by_name[middle]].name, name) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  bool found = low < code->program->tensor_count && strcmp(code->program->tensors[code->by_name[low]].name, name) == 0;
+  return found ? code->by_name[low] : WEFT_NONE;
 }
 
 static void u32_list(weft_text *text, const char *field, const uint32_t *items, uint32_t count) {
@@ -59,7 +69,7 @@ void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collec
   }
   uint64_t read_count = 0;
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t tensor = collective->owners[i] == code->chip ? tensor_by_name(code->program, collective->nodes[i]) : WEFT_NONE;
+    uint32_t tensor = collective->owners[i] == code->chip ? tensor_by_name(code, collective->nodes[i]) : WEFT_NONE;
     slots[i] = tensor == WEFT_NONE ? -1 : weft_codegen_slot(code, tensor);
     if (slots[i] >= 0) reads[read_count++] = slots[i];
   }
@@ -95,14 +105,12 @@ static bool reads_result(const weft_collective *collective, uint32_t chip) {
 
 /** A chip that only holds nodes of a collective takes part where its link would have sent them. */
 static void owner_step(weft_chip_code *code, const char *tensor) {
-  for (uint64_t c = 0; c < code->collectives->count; c++) {
-    const weft_collective *collective = &code->collectives->items[c];
-    if (code->done[c] || reads_result(collective, code->chip)) continue;
-    for (uint32_t i = 0; i < collective->node_count; i++)
-      if (collective->owners[i] == code->chip && strcmp(collective->nodes[i], tensor) == 0) {
-        weft_codegen_all_reduce(code, collective, -1, NULL, 0, tensor);
-        break;
-      }
+  uint64_t count;
+  const weft_collective_node *node = weft_codegen_find_node(code->collectives, tensor, &count);
+  for (uint64_t k = 0; k < count; k++) {
+    const weft_collective *collective = &code->collectives->items[node[k].collective];
+    if (code->done[node[k].collective] || collective->owners[node[k].node] != code->chip || reads_result(collective, code->chip)) continue;
+    weft_codegen_all_reduce(code, collective, -1, NULL, 0, tensor);
   }
 }
 
@@ -206,7 +214,7 @@ void weft_codegen_walk(weft_chip_code *code) {
   weft_text_printf(text,
                    "%s};\nstatic const int64_t walk_slots[] = {%s};\nstatic const weft_abi_walk walk = {\n"
                    "    .dump = walk_dump, .dump_length = sizeof walk_dump - 1, .tensors = walk_tensors, .slots = walk_slots,\n"
-                   "    .tensor_count = %" PRIu64 "};\nstatic void section_0(weft_chip *chip, const int64_t *p) {\n  (void)p;\n"
+                   "    .tensor_count = %" PRIu64 "};\nstatic void section_0(weft_chip *chip, const int64_t *p, const int64_t *s) {\n  (void)p, (void)s;\n"
                    "  weft_walk(chip, &walk);\n}\n\n",
                    count ? "" : "\"\"", numbers.data ? numbers.data : "0", count);
   weft_codegen_step(code, "SECTION", program->name, ".section = section_0", slots, reads, slots + program->tensor_count, writes, 0);

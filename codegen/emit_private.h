@@ -1,7 +1,9 @@
 /* Private to codegen/: one chip's program as text with parameters, before chips are grouped into classes.
  *
- * The text of a chip is C with placeholders for every number that may differ between structurally equal chips. Two chips belong to
- * one class exactly when their texts are equal; a scalar that has one value on all chips of a class is printed as that value. */
+ * The text of a chip is C with placeholders for every number that may differ between structurally equal chips, and for names, which
+ * only people read. Two chips belong to one class exactly when their texts are equal; a scalar that has one value on all chips of a
+ * class is printed as that value, a name with a star for what differs. The body of a section names tensors by their place in the
+ * section's list of slots, so that sections which do the same to other tensors have equal texts, too: they share one function. */
 #ifndef WEFT_CODEGEN_EMIT_PRIVATE_H
 #define WEFT_CODEGEN_EMIT_PRIVATE_H
 
@@ -10,13 +12,30 @@
 /** A run of parameters: one scalar, or a block that a table names by its first index. */
 typedef struct weft_parameter {
   bool block;
+  bool inside;    /**< the body of a section has it */
   uint64_t first; /**< into weft_chip_code.values */
   uint64_t count;
 } weft_parameter;
 
+/** The body of one section's function. Its parameters and names are numbered from its first. */
+typedef struct weft_section_code {
+  weft_text text;
+  uint64_t hash;
+  uint64_t first_parameter, parameter_count; /**< scalars */
+  uint64_t first_name, name_count;
+} weft_section_code;
+
+/** Slots of one step, without repeats, in order of first use. */
+typedef struct weft_slot_set {
+  int64_t *slots;
+  uint64_t *place;  /**< by slot: where it stands in `slots`, if `stamp` says so */
+  uint32_t *stamp;  /**< by slot: the `round` it was added in */
+  uint32_t round;
+  uint64_t count;
+} weft_slot_set;
+
 /** An all-reduce over the whole machine. */
 typedef struct weft_collective {
-  const char *key;       /**< names of its nodes, each ended by a newline */
   uint32_t node_count;
   const char **nodes;    /**< tensor names */
   uint16_t *owners;      /**< by node */
@@ -30,10 +49,18 @@ typedef struct weft_collective {
   uint64_t rows, cols;
 } weft_collective;
 
+/** A node of a collective, for finding by name. */
+typedef struct weft_collective_node {
+  const char *name;
+  uint32_t collective, node;
+} weft_collective_node;
+
 typedef struct weft_collectives {
   weft_arena *arena;
   weft_collective *items;
-  uint64_t count, capacity;
+  uint64_t count;
+  weft_collective_node *nodes; /**< of all, by name, then collective */
+  uint64_t node_count;
 } weft_collectives;
 
 /** One chip while its text is made. */
@@ -54,7 +81,17 @@ typedef struct weft_chip_code {
   uint32_t *value_of_slot;
   uint64_t slot_count;
   bool *received;            /**< by tensor: filled by a link */
+  uint32_t *by_name;         /**< tensors in the order of their names */
   uint8_t *done;             /**< by collective: its step was emitted */
+  uint64_t *op_begin;        /**< by section of the graph, and one more: its ops */
+  bool *fused;               /**< by op: part of a chain that was emitted */
+  weft_slot_set reads, writes, all; /**< of the section at hand; `all` are those its function names */
+  weft_section_code *sections;
+  uint64_t section_count, section_capacity;
+  const char **names;
+  uint64_t name_count, name_capacity;
+  uint64_t parameter_base, name_base; /**< the first of the body at hand; 0 outside */
+  bool inside;
   weft_text functions, tables, steps;
   uint64_t step_count, link_count;
   weft_text text;            /**< the whole class text with placeholders */
@@ -87,16 +124,43 @@ int64_t weft_codegen_slot(weft_chip_code *code, uint32_t tensor);
 uint64_t weft_codegen_most_slots(const weft_chip_code *code);
 /** The slot of a value: its tensor's, or one of its own. */
 int64_t weft_codegen_value_slot(weft_chip_code *code, uint32_t value);
-/** A tensor's name without its "@chip" ending: equal on structurally equal chips. */
-void weft_codegen_name(weft_text *text, const char *name);
+/** A placeholder for a name without its "@chip" ending. */
+void weft_codegen_name(weft_chip_code *code, weft_text *text, const char *name);
+/** Marks of placeholders: a mark, a number, PLACE_END. */
+enum { PLACE_PARAMETER = 1, PLACE_END = 2, PLACE_NAME = 3, PLACE_SECTION = 4 };
+void weft_codegen_place(weft_text *text, char mark, uint64_t number);
 /** A weft_abi_step's row: reads and writes are slots. */
 void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name, const char *target, const int64_t *reads,
                        uint64_t read_count, const int64_t *writes, uint64_t write_count, double flops);
 /** The collective whose nodes are exactly these tensors of the chip. */
 const weft_collective *weft_codegen_find_collective(const weft_chip_code *code, const weft_graph_op *op);
-/** Appends the epilogue table `static const weft_abi_epilogue NAME[]`; nothing when the chain is empty. */
+/** Every collective that has the node; NULL when there is none. */
+const weft_collective_node *weft_codegen_find_node(const weft_collectives *collectives, const char *name, uint64_t *count);
+/** Appends the epilogue table `const weft_abi_epilogue NAME[]`, static outside of sections; nothing when the chain is empty. */
 void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const char *name, const uint32_t *chain,
                            uint32_t chain_count);
+
+/* Slots of a section (emit_section.c). */
+bool weft_codegen_slots_new(weft_chip_code *code, weft_slot_set *set);
+void weft_codegen_slots_clear(weft_slot_set *set);
+/** Where the slot stands in the set, to which it is added. */
+uint64_t weft_codegen_slots_add(weft_slot_set *set, int64_t slot);
+/** Opens the body of a function: what is placed from here on belongs to it. */
+void weft_codegen_open(weft_chip_code *code);
+/** Closes it and adds its step; an empty body is dropped. `body` is taken over. */
+void weft_codegen_close(weft_chip_code *code, weft_text *body, const char *name, double flops);
+
+/** Sections of one class that share a function (functions.c). */
+typedef struct weft_function {
+  uint32_t *sections; /**< ascending */
+  uint32_t count;
+  int64_t *column_of; /**< by parameter: its place in the step's part of the row, -1: printed as a constant */
+  uint64_t columns;
+} weft_function;
+
+/** Groups the sections of a class, whose chips are `chips`. `function_of` is by section. */
+weft_status weft_codegen_group_sections(const weft_chip_code *codes, const uint32_t *chips, uint32_t chip_count, weft_arena *arena,
+                                        weft_function **functions, uint32_t *count, uint32_t **function_of, weft_diag *diag);
 
 /** Groups chips by text; writes class files, program.c, program.h, mains, build.ninja. */
 weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char *directory, const weft_codegen_options *options,

@@ -8,38 +8,30 @@
 
 enum { MAX_CHAIN = 16 };
 
-/** Slots a step reads or writes, without repeats, in order of first use. */
-typedef struct slot_set {
-  int64_t *slots;
-  bool *member; /**< by slot */
-  uint64_t count;
-} slot_set;
-
-static bool slot_set_new(weft_chip_code *code, slot_set *set) {
-  set->count = 0;
-  set->slots = WEFT_NEW_ARRAY(code->arena, int64_t, weft_codegen_most_slots(code));
-  set->member = WEFT_NEW_ARRAY(code->arena, bool, weft_codegen_most_slots(code));
-  if (set->slots && set->member) return true;
-  code->status = weft_error_memory(code->diag);
-  return false;
-}
-
-static void slot_add(slot_set *set, int64_t slot) {
-  if (set->member[slot]) return;
-  set->member[slot] = true;
-  set->slots[set->count++] = slot;
-}
-
 /** What one section function is made of. */
 typedef struct section_body {
   weft_text text;
-  slot_set reads, writes;
+  uint32_t tables; /**< names of tables that were given out */
   double flops;
 } section_body;
 
 static const weft_value *value_at(const weft_chip_code *code, uint32_t value) { return &code->graph->values[value]; }
 
 static int64_t slot_of_value(weft_chip_code *code, uint32_t value) { return weft_codegen_value_slot(code, value); }
+
+/** A tensor that the section reads or writes, as its function names it: s[N]. */
+static uint64_t read_slot(weft_chip_code *code, int64_t slot) {
+  weft_codegen_slots_add(&code->reads, slot);
+  return weft_codegen_slots_add(&code->all, slot);
+}
+
+static uint64_t read_value(weft_chip_code *code, uint32_t value) { return read_slot(code, slot_of_value(code, value)); }
+
+static uint64_t write_value(weft_chip_code *code, uint32_t value) {
+  int64_t slot = slot_of_value(code, value);
+  weft_codegen_slots_add(&code->writes, slot);
+  return weft_codegen_slots_add(&code->all, slot);
+}
 
 /* ---- chains of epilogues ---------------------------------------------------------------------------------------------- */
 
@@ -74,13 +66,16 @@ static uint32_t collect_chain(const weft_chip_code *code, uint32_t op, uint32_t 
 void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const char *name, const uint32_t *chain,
                            uint32_t chain_count) {
   if (chain_count == 0) return;
-  weft_text_printf(text, "%sstatic const weft_abi_epilogue %s[] = {", indent, name);
+  weft_text_printf(text, "%s%sconst weft_abi_epilogue %s[] = {", indent, code->inside ? "" : "static ", name);
   for (uint32_t i = 0; i < chain_count; i++) {
     const weft_graph_op *op = &code->graph->ops[chain[i]];
     if (i) weft_text_puts(text, ", ");
     switch (op->kind) {
       case WEFT_GRAPH_BIAS:
-        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = %" PRId64 "}", slot_of_value(code, op->ins[1]));
+        if (code->inside)
+          weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = s[%" PRIu64 "]}", read_value(code, op->ins[1]));
+        else
+          weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = %" PRId64 "}", slot_of_value(code, op->ins[1]));
         break;
       case WEFT_GRAPH_RELU: weft_text_puts(text, "{.kind = WEFT_EPILOGUE_RELU}"); break;
       case WEFT_GRAPH_REQUANT:
@@ -93,19 +88,18 @@ void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *in
   weft_text_puts(text, "};\n");
 }
 
-static void chain_comment(const weft_chip_code *code, weft_text *text, uint32_t op, const uint32_t *chain, uint32_t count) {
+static void chain_comment(weft_chip_code *code, weft_text *text, uint32_t op, const uint32_t *chain, uint32_t count) {
   weft_text_puts(text, "  /* ");
-  weft_codegen_name(text, code->graph->ops[op].name);
+  weft_codegen_name(code, text, code->graph->ops[op].name);
   for (uint32_t i = 0; i < count; i++) {
     weft_text_puts(text, ", ");
-    weft_codegen_name(text, code->graph->ops[chain[i]].name);
+    weft_codegen_name(code, text, code->graph->ops[chain[i]].name);
   }
   weft_text_puts(text, " */\n");
 }
 
-static void chain_reads(weft_chip_code *code, slot_set *reads, const uint32_t *chain, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++)
-    if (code->graph->ops[chain[i]].kind == WEFT_GRAPH_BIAS) slot_add(reads, slot_of_value(code, code->graph->ops[chain[i]].ins[1]));
+static void op_comment(weft_chip_code *code, section_body *body, uint32_t op) {
+  chain_comment(code, &body->text, op, NULL, 0);
 }
 
 /* ---- operations ----------------------------------------------------------------------------------------------------------- */
@@ -120,27 +114,20 @@ static void emit_product(weft_chip_code *code, section_body *body, uint32_t inde
   uint64_t m, k, n, rows;
   plane(value_at(code, op->ins[0]), &m, &k);
   plane(value_at(code, op->ins[1]), &rows, &n);
-  int64_t a = slot_of_value(code, op->ins[0]), b = slot_of_value(code, op->ins[1]);
-  int64_t out = slot_of_value(code, code->graph->ops[last].out);
   char epilogue[48];
-  snprintf(epilogue, sizeof epilogue, "epilogue_%" PRIu32, index);
+  const uint32_t table = body->tables++;
+  snprintf(epilogue, sizeof epilogue, "epilogue_%" PRIu32, table);
   chain_comment(code, &body->text, index, chain, count);
+  uint64_t a = read_value(code, op->ins[0]), b = read_value(code, op->ins[1]);
   weft_codegen_epilogue(code, &body->text, "  ", epilogue, chain, count);
+  uint64_t out = write_value(code, code->graph->ops[last].out);
   weft_text_printf(&body->text,
-                   "  static const weft_abi_product product_%" PRIu32 " = {.a = %" PRId64 ", .b = %" PRId64 ", .out = %" PRId64
-                   ", .m = %" PRIu64 ", .n = %" PRIu64 ", .k = %" PRIu64 ", .acc = %d /* %s */, .segments = %" PRIu32,
-                   index, a, b, out, m, n, k, (int)op->acc, weft_acc_policy_name(op->acc), op->segments);
-  if (op->in_count > 2) {
-    int64_t position = slot_of_value(code, op->ins[2]);
-    weft_text_printf(&body->text, ", .position = %" PRId64 " + 1", position);
-    slot_add(&body->reads, position);
-  }
+                   "  const weft_abi_product product_%" PRIu32 " = {.a = s[%" PRIu64 "], .b = s[%" PRIu64 "], .out = s[%" PRIu64
+                   "], .m = %" PRIu64 ", .n = %" PRIu64 ", .k = %" PRIu64 ", .acc = %d /* %s */, .segments = %" PRIu32,
+                   table, a, b, out, m, n, k, (int)op->acc, weft_acc_policy_name(op->acc), op->segments);
+  if (op->in_count > 2) weft_text_printf(&body->text, ", .position = s[%" PRIu64 "] + 1", read_value(code, op->ins[2]));
   if (count) weft_text_printf(&body->text, ", .epilogue_count = %" PRIu32 ", .epilogue = %s", count, epilogue);
-  weft_text_printf(&body->text, "};\n  weft_product(chip, &product_%" PRIu32 ");\n", index);
-  slot_add(&body->reads, a);
-  slot_add(&body->reads, b);
-  chain_reads(code, &body->reads, chain, count);
-  slot_add(&body->writes, out);
+  weft_text_printf(&body->text, "};\n  weft_product(chip, &product_%" PRIu32 ");\n", table);
   body->flops += 2.0 * (double)m * (double)n * (double)k;
 }
 
@@ -159,11 +146,11 @@ static int compare_copy(const void *a, const void *b) {
   return 0;
 }
 
-static void copy_row(weft_chip_code *code, weft_text *text, const block_copy *copy, int64_t to) {
+static void copy_row(weft_chip_code *code, weft_text *text, const block_copy *copy, uint64_t to) {
   static const char *const names[4] = {".from_row = ", ".from_col = ", ".to_row = ", ".to_col = "};
   const uint64_t at[4] = {copy->from_at[0], copy->from_at[1], copy->to_at[0], copy->to_at[1]};
-  weft_text_printf(text, "      {.from = %" PRId64 ", .to = %" PRId64 ", .rows = %" PRIu64 ", .cols = %" PRIu64, copy->from, to,
-                   copy->rows, copy->cols);
+  weft_text_printf(text, "      {.from = s[%" PRIu64 "], .to = s[%" PRIu64 "], .rows = %" PRIu64 ", .cols = %" PRIu64,
+                   read_slot(code, copy->from), to, copy->rows, copy->cols);
   for (int i = 0; i < 4; i++) {
     weft_text_puts(text, ", ");
     weft_text_puts(text, names[i]);
@@ -212,7 +199,6 @@ static bool copy_of(weft_chip_code *code, const weft_graph_op *op, uint32_t i, b
 }
 
 static void emit_copies(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
-  int64_t out = slot_of_value(code, op->out);
   block_copy *copies = WEFT_NEW_ARRAY(code->arena, block_copy, op->in_count);
   if (!copies) {
     code->status = weft_error_memory(code->diag);
@@ -221,15 +207,11 @@ static void emit_copies(weft_chip_code *code, section_body *body, const weft_gra
   for (uint32_t i = 0; i < op->in_count; i++)
     if (!copy_of(code, op, i, &copies[i])) return;
   qsort(copies, op->in_count, sizeof *copies, compare_copy);
-  weft_text_puts(&body->text, "  /* ");
-  weft_codegen_name(&body->text, op->name);
-  weft_text_puts(&body->text, " */\n  weft_copy(chip, (const weft_abi_copy[]){\n");
-  for (uint32_t i = 0; i < op->in_count; i++) {
-    copy_row(code, &body->text, &copies[i], out);
-    slot_add(&body->reads, copies[i].from);
-  }
+  op_comment(code, body, (uint32_t)(op - code->graph->ops));
+  weft_text_puts(&body->text, "  weft_copy(chip, (const weft_abi_copy[]){\n");
+  uint64_t out = write_value(code, op->out);
+  for (uint32_t i = 0; i < op->in_count; i++) copy_row(code, &body->text, &copies[i], out);
   weft_text_printf(&body->text, "  }, %" PRIu32 ");\n", op->in_count);
-  slot_add(&body->writes, out);
 }
 
 static void node_row(weft_chip_code *code, weft_text *text, const weft_body_node *node) {
@@ -292,24 +274,25 @@ static void operand_row(weft_chip_code *code, section_body *body, const weft_gra
                               op->name, in->name);
     return;
   }
-  int64_t slot = slot_of_value(code, op->ins[i]);
-  weft_text_printf(&body->text, "      {.tensor = %" PRId64 ", .row_stride = %" PRIu64 ", .col_stride = %d},\n", slot,
-                   in_rows == rows && rows > 1 ? in_cols : 0, in_cols == cols && cols > 1 ? 1 : 0);
-  slot_add(&body->reads, slot);
+  weft_text_printf(&body->text, "      {.tensor = s[%" PRIu64 "], .row_stride = %" PRIu64 ", .col_stride = %d},\n",
+                   read_value(code, op->ins[i]), in_rows == rows && rows > 1 ? in_cols : 0, in_cols == cols && cols > 1 ? 1 : 0);
 }
 
-/** Tables of operands and nodes of a body over rows x cols. They are on the stack: a bound may be the chip's own. */
-static void emit_body(weft_chip_code *code, section_body *body, uint32_t index, const weft_body *expression, uint64_t rows, uint64_t cols) {
+/** Tables of operands and nodes of a body over rows x cols, under the number that is returned. Nodes are on the stack where a bound may
+ * be the chip's own. */
+static uint32_t emit_body(weft_chip_code *code, section_body *body, uint32_t index, const weft_body *expression, uint64_t rows, uint64_t cols) {
   const weft_graph_op *op = &code->graph->ops[index];
-  chain_comment(code, &body->text, index, NULL, 0);
-  weft_text_printf(&body->text, "  static const weft_abi_operand operands_%" PRIu32 "[] = {\n", index);
+  const uint32_t table = body->tables++;
+  op_comment(code, body, index);
+  weft_text_printf(&body->text, "  const weft_abi_operand operands_%" PRIu32 "[] = {\n", table);
   for (uint32_t i = 0; i < op->in_count; i++) operand_row(code, body, op, i, rows, cols);
   bool positions = false;
   for (uint64_t i = 0; i < expression->node_count; i++) positions |= expression->nodes[i].kind == WEFT_BODY_SELECT;
-  weft_text_printf(&body->text, "  };\n  %sconst weft_abi_node nodes_%" PRIu32 "[] = {\n", positions ? "" : "static ", index);
+  weft_text_printf(&body->text, "  };\n  %sconst weft_abi_node nodes_%" PRIu32 "[] = {\n", positions ? "" : "static ", table);
   for (uint64_t i = 0; i < expression->node_count; i++) node_row(code, &body->text, &expression->nodes[i]);
   weft_text_puts(&body->text, "  };\n");
   body->flops += (double)rows * (double)cols;
+  return table;
 }
 
 static void emit_pointwise(weft_chip_code *code, section_body *body, uint32_t index) {
@@ -318,13 +301,11 @@ static void emit_pointwise(weft_chip_code *code, section_body *body, uint32_t in
   weft_body expression = body_of(op, nodes);
   uint64_t rows, cols;
   plane(value_at(code, op->out), &rows, &cols);
-  emit_body(code, body, index, &expression, rows, cols);
-  int64_t out = slot_of_value(code, op->out);
+  uint32_t table = emit_body(code, body, index, &expression, rows, cols);
   weft_text_printf(&body->text,
-                   "  weft_pointwise(chip, &(const weft_abi_pointwise){.out = %" PRId64 ", .operand_count = %" PRIu32
+                   "  weft_pointwise(chip, &(const weft_abi_pointwise){.out = s[%" PRIu64 "], .operand_count = %" PRIu32
                    ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64 ", .nodes = nodes_%" PRIu32 "});\n",
-                   out, op->in_count, index, expression.node_count, index);
-  slot_add(&body->writes, out);
+                   write_value(code, op->out), op->in_count, table, expression.node_count, table);
 }
 
 static uint64_t folded_extent(const weft_graph_op *op) {
@@ -337,110 +318,93 @@ static void emit_reduce(weft_chip_code *code, section_body *body, uint32_t index
   const weft_graph_op *op = &code->graph->ops[index];
   uint64_t rows, one, cols = folded_extent(op);
   plane(value_at(code, op->out), &rows, &one);
-  emit_body(code, body, index, &op->body, rows, cols);
-  int64_t out = slot_of_value(code, op->out);
+  uint32_t table = emit_body(code, body, index, &op->body, rows, cols);
   weft_text_printf(&body->text,
-                   "  weft_reduce(chip, &(const weft_abi_reduce){.out = %" PRId64 ", .cols = %" PRIu64 ", .pool = %d /* %s */, .segments = %" PRIu32
+                   "  weft_reduce(chip, &(const weft_abi_reduce){.out = s[%" PRIu64 "], .cols = %" PRIu64 ", .pool = %d /* %s */, .segments = %" PRIu32
                    ", .operand_count = %" PRIu32 ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64 ", .nodes = nodes_%" PRIu32 "});\n",
-                   out, cols, (int)op->pool, weft_pool_name(op->pool), op->segments, op->in_count, index, op->body.node_count, index);
-  slot_add(&body->writes, out);
+                   write_value(code, op->out), cols, (int)op->pool, weft_pool_name(op->pool), op->segments, op->in_count, table,
+                   op->body.node_count, table);
 }
 
 /* ---- moves ------------------------------------------------------------------------------------------------------------------- */
 
-static void op_comment(const weft_chip_code *code, weft_text *text, const weft_graph_op *op) {
-  chain_comment(code, text, (uint32_t)(op - code->graph->ops), NULL, 0);
+static void emit_transpose(weft_chip_code *code, section_body *body, uint32_t index) {
+  const weft_graph_op *op = &code->graph->ops[index];
+  op_comment(code, body, index);
+  uint64_t from = read_value(code, op->ins[0]), out = write_value(code, op->out);
+  weft_text_printf(&body->text, "  weft_transpose(chip, &(const weft_abi_transpose){.from = s[%" PRIu64 "], .out = s[%" PRIu64 "]});\n", from,
+                   out);
 }
 
-static void emit_transpose(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
-  int64_t from = slot_of_value(code, op->ins[0]), out = slot_of_value(code, op->out);
-  op_comment(code, &body->text, op);
-  weft_text_printf(&body->text, "  weft_transpose(chip, &(const weft_abi_transpose){.from = %" PRId64 ", .out = %" PRId64 "});\n", from, out);
-  slot_add(&body->reads, from);
-  slot_add(&body->writes, out);
-}
-
-static void emit_gather(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
-  int64_t table = slot_of_value(code, op->ins[0]), ids = slot_of_value(code, op->ins[1]), out = slot_of_value(code, op->out);
-  op_comment(code, &body->text, op);
-  weft_text_printf(&body->text, "  weft_gather(chip, &(const weft_abi_gather){.table = %" PRId64 ", .ids = %" PRId64 ", .out = %" PRId64 ", .low = (int64_t)",
+static void emit_gather(weft_chip_code *code, section_body *body, uint32_t index) {
+  const weft_graph_op *op = &code->graph->ops[index];
+  op_comment(code, body, index);
+  uint64_t table = read_value(code, op->ins[0]), ids = read_value(code, op->ins[1]), out = write_value(code, op->out);
+  weft_text_printf(&body->text,
+                   "  weft_gather(chip, &(const weft_abi_gather){.table = s[%" PRIu64 "], .ids = s[%" PRIu64 "], .out = s[%" PRIu64
+                   "], .low = (int64_t)",
                    table, ids, out);
   weft_codegen_scalar(code, &body->text, op->low);
   weft_text_printf(&body->text, ", .high = %" PRId64 "});\n", op->high);
-  slot_add(&body->reads, table);
-  slot_add(&body->reads, ids);
-  slot_add(&body->writes, out);
 }
 
-static void emit_update(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
-  int64_t state = slot_of_value(code, op->out), x = slot_of_value(code, op->ins[1]), at = slot_of_value(code, op->ins[2]);
-  op_comment(code, &body->text, op);
-  weft_text_printf(&body->text, "  weft_update(chip, &(const weft_abi_update){.state = %" PRId64 ", .x = %" PRId64 ", .at = %" PRId64 ", .axis = %d});\n",
+static void emit_update(weft_chip_code *code, section_body *body, uint32_t index) {
+  const weft_graph_op *op = &code->graph->ops[index];
+  op_comment(code, body, index);
+  uint64_t x = read_value(code, op->ins[1]), at = read_value(code, op->ins[2]), state = write_value(code, op->out);
+  weft_text_printf(&body->text,
+                   "  weft_update(chip, &(const weft_abi_update){.state = s[%" PRIu64 "], .x = s[%" PRIu64 "], .at = s[%" PRIu64
+                   "], .axis = %d});\n",
                    state, x, at, (int)op->axis);
-  slot_add(&body->reads, x);
-  slot_add(&body->reads, at);
-  slot_add(&body->writes, state);
 }
 
 /* ---- sections ---------------------------------------------------------------------------------------------------------------- */
 
 static void flush_section(weft_chip_code *code, section_body *body, uint32_t section) {
-  if (body->text.length) {
-    char function[48], target[96];
-    snprintf(function, sizeof function, "section_%" PRIu64, code->step_count);
-    snprintf(target, sizeof target, ".section = %s", function);
-    weft_text_printf(&code->functions, "static void %s(weft_chip *chip, const int64_t *p) {\n  (void)p;\n", function);
-    weft_text_append(&code->functions, body->text.data, body->text.length);
-    weft_text_puts(&code->functions, "}\n\n");
-    const char *name = section < code->graph->section_count ? code->graph->section_names[section] : code->program->name;
-    weft_codegen_step(code, "SECTION", name, target, body->reads.slots, body->reads.count, body->writes.slots, body->writes.count,
-                      body->flops);
-  }
-  if (body->text.failed) code->status = weft_error_memory(code->diag);
-  weft_text_free(&body->text);
+  const char *name = section < code->graph->section_count ? code->graph->section_names[section] : code->program->name;
+  if (code->inside) weft_codegen_close(code, &body->text, name, body->flops);
   *body = (section_body){0};
-  (void)(slot_set_new(code, &body->reads) && slot_set_new(code, &body->writes));
 }
 
-static void emit_op(weft_chip_code *code, section_body *body, uint32_t section, uint32_t index, bool *fused) {
+static void emit_fold(weft_chip_code *code, uint32_t index, const uint32_t *chain, uint32_t count, uint32_t last) {
+  const weft_graph_op *op = &code->graph->ops[index];
+  const weft_collective *collective = weft_codegen_find_collective(code, op);
+  if (collective)
+    weft_codegen_all_reduce(code, collective, slot_of_value(code, code->graph->ops[last].out), chain, count, op->name);
+}
+
+static void emit_op(weft_chip_code *code, section_body *body, uint32_t section, uint32_t index) {
   const weft_graph_op *op = &code->graph->ops[index];
   uint32_t chain[MAX_CHAIN], last = index, count = 0;
+  if (op->kind == WEFT_GRAPH_ALL_REDUCE)
+    flush_section(code, body, section);
+  else if (!code->inside)
+    weft_codegen_open(code);
   switch (op->kind) {
     case WEFT_GRAPH_MATMUL:
       count = collect_chain(code, index, chain, &last);
       emit_product(code, body, index, chain, count, last);
       break;
-    case WEFT_GRAPH_ALL_REDUCE: {
-      flush_section(code, body, section);
+    case WEFT_GRAPH_ALL_REDUCE:
       count = collect_chain(code, index, chain, &last);
-      const weft_collective *collective = weft_codegen_find_collective(code, op);
-      if (collective)
-        weft_codegen_all_reduce(code, collective, slot_of_value(code, code->graph->ops[last].out), chain, count, op->name);
+      emit_fold(code, index, chain, count, last);
       break;
-    }
     case WEFT_GRAPH_SLICE:
     case WEFT_GRAPH_ASSEMBLE:
       if (!folded_slice(code, op->out)) emit_copies(code, body, op);
       break;
-    case WEFT_GRAPH_TRANSPOSE: emit_transpose(code, body, op); break;
-    case WEFT_GRAPH_GATHER: emit_gather(code, body, op); break;
-    case WEFT_GRAPH_UPDATE: emit_update(code, body, op); break;
+    case WEFT_GRAPH_TRANSPOSE: emit_transpose(code, body, index); break;
+    case WEFT_GRAPH_GATHER: emit_gather(code, body, index); break;
+    case WEFT_GRAPH_UPDATE: emit_update(code, body, index); break;
     case WEFT_GRAPH_REDUCE: emit_reduce(code, body, index); break;
     default: emit_pointwise(code, body, index);
   }
-  for (uint32_t i = 0; i < count; i++) fused[chain[i]] = true;
+  for (uint32_t i = 0; i < count; i++) code->fused[chain[i]] = true;
 }
 
 void weft_codegen_section(weft_chip_code *code, uint32_t section) {
-  const weft_graph *graph = code->graph;
-  bool *fused = WEFT_NEW_ARRAY(code->arena, bool, graph->op_count);
-  if (!fused) {
-    code->status = weft_error_memory(code->diag);
-    return;
-  }
   section_body body = {0};
-  if (!slot_set_new(code, &body.reads) || !slot_set_new(code, &body.writes)) return;
-  for (uint64_t i = 0; i < graph->op_count && code->status == WEFT_OK; i++)
-    if (graph->ops[i].section == section && !fused[i]) emit_op(code, &body, section, (uint32_t)i, fused);
+  for (uint64_t i = code->op_begin[section]; i < code->op_begin[section + 1] && code->status == WEFT_OK; i++)
+    if (!code->fused[i]) emit_op(code, &body, section, (uint32_t)i);
   flush_section(code, &body, section);
 }

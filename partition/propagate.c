@@ -38,7 +38,8 @@ static bool extend(const weft_partitioner *p, uint32_t op, uint8_t factor, const
   return changed;
 }
 
-/* ---- pins ---------------------------------------------------------------------------------------------------------- */
+/* ---- pins ----------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_open(const weft_assignment *assignment, uint32_t axis) {
   return !(assignment->decided >> axis & 1) && !weft_assignment_uses(assignment, axis);

@@ -64,7 +64,9 @@ static weft_status check_step(const weft_abi_class *class, uint32_t chips, const
   if (!list_inside(step->reads, class->tensor_count) || !list_inside(step->writes, class->tensor_count))
     return refuse(diag, "a tensor that does not exist is listed by step", name);
   switch (step->kind) {
-  case WEFT_STEP_SECTION: return step->section ? WEFT_OK : refuse(diag, "no function for section", name);
+  case WEFT_STEP_SECTION:
+    if (step->parameter > class->parameter_count) return refuse(diag, "parameters that do not exist are given to section", name);
+    return step->section ? WEFT_OK : refuse(diag, "no function for section", name);
   case WEFT_STEP_LINK:
     if (step->link && crossings_inside(class, chips, step->link->sends, step->link->send_count) &&
         crossings_inside(class, chips, step->link->receives, step->link->receive_count))

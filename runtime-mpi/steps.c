@@ -20,7 +20,7 @@ static void perform(weft_chip *chip, const weft_abi_step *step) {
   switch (step->kind) {
   case WEFT_STEP_LINK: weft_link(chip, step->link); break;
   case WEFT_STEP_ALL_REDUCE: weft_all_reduce(chip, step->all_reduce); break;
-  default: step->section(chip, chip->parameters);
+  default: step->section(chip, chip->parameters + step->parameter, step->slots);
   }
 }
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT_ABI_VERSION 3
+#define WEFT_ABI_VERSION 4
 
 /** One chip of a run: its tensors, parameters, transport, threads. Opaque to emitted code. */
 typedef struct weft_chip weft_chip;
@@ -177,7 +177,11 @@ typedef enum weft_abi_step_kind { WEFT_STEP_SECTION, WEFT_STEP_LINK, WEFT_STEP_A
 typedef struct weft_abi_step {
   int kind;
   const char *name;                                      /**< section or crossing, for messages */
-  void (*section)(weft_chip *chip, const int64_t *p);    /**< SECTION: `p` is the chip's parameter row */
+  /** SECTION: `p` is the step's part of the chip's parameter row, `s` are the slots the function works on. Steps that do the same
+   * share a function. */
+  void (*section)(weft_chip *chip, const int64_t *p, const int64_t *s);
+  const int64_t *slots;                                  /**< SECTION: `s` */
+  uint64_t parameter;                                    /**< SECTION: where the step's part of the row begins */
   const weft_abi_link *link;                             /**< LINK */
   const weft_abi_all_reduce *all_reduce;                 /**< ALL_REDUCE */
   /** Slots the step reads and writes, each list ended by -1: what lets a link overlap steps that do not need it. */

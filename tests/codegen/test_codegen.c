@@ -49,21 +49,17 @@ static weft_codegen_options paths(int threads) {
                                           .depends = ""}};
 }
 
-/** An MLP sharded and generated into folder/name. */
-static weft_codegen_report generate(const uint64_t *layers, uint32_t layer_count, const char *input, uint32_t chips, const char *split,
-                                    const char *name, int threads) {
-  weft_diag *diag = weft_diag_new();
-  weft_graph *graph = NULL, *machine = NULL;
+/** A graph sharded and generated into folder/name. */
+static weft_codegen_report generate_graph(weft_graph *graph, uint32_t chips, const char *split, const char *name, int threads,
+                                          weft_diag *diag) {
+  weft_graph *machine = NULL;
   weft_program *program = NULL, *programs[64] = {0};
-  const weft_mlp_options mlp = {.layers = layers, .layer_count = layer_count, .batch = 32, .dtype = WEFT_FP32, .bias = true, .relu = true};
   weft_partition_options options = {.split = split};
   weft_codegen_report report;
   char mesh[32], directory[128];
   snprintf(mesh, sizeof mesh, "x=%u", chips);
   snprintf(directory, sizeof directory, "%s/%s", folder, name);
-  weft_status status = weft_graph_new_mlp(&mlp, "y", &graph, diag);
-  if (status == WEFT_OK && input) graph->values[0].name = input;
-  if (status == WEFT_OK) status = weft_mesh_parse(mesh, &options.mesh, diag);
+  weft_status status = weft_mesh_parse(mesh, &options.mesh, diag);
   if (status == WEFT_OK) status = weft_partition(graph, &options, &target, &machine, NULL, diag);
   if (status == WEFT_OK) status = weft_graph_lower(machine, &program, diag);
   if (status == WEFT_OK && chips > 1)
@@ -78,6 +74,20 @@ static weft_codegen_report generate(const uint64_t *layers, uint32_t layer_count
   for (uint32_t c = 0; chips > 1 && c < chips; c++) weft_program_free(programs[c]);
   weft_program_free(program);
   weft_graph_free(machine);
+  return report;
+}
+
+/** An MLP sharded and generated into folder/name. */
+static weft_codegen_report generate(const uint64_t *layers, uint32_t layer_count, const char *input, uint32_t chips, const char *split,
+                                    const char *name, int threads) {
+  weft_diag *diag = weft_diag_new();
+  weft_graph *graph = NULL;
+  const weft_mlp_options mlp = {.layers = layers, .layer_count = layer_count, .batch = 32, .dtype = WEFT_FP32, .bias = true, .relu = true};
+  weft_status status = weft_graph_new_mlp(&mlp, "y", &graph, diag);
+  print_messages(diag);
+  assert_int_equal(status, WEFT_OK);
+  if (input) graph->values[0].name = input;
+  weft_codegen_report report = generate_graph(graph, chips, split, name, threads, diag);
   weft_graph_free(graph);
   weft_diag_free(diag);
   return report;
@@ -158,6 +168,75 @@ static void test_one_chip_has_no_links(void **state) {
   compiles("one");
 }
 
+/** Lines of a class's functions, and how many functions there are. */
+typedef struct functions {
+  uint64_t count, lines;
+} functions;
+
+static functions count_functions(const char *name, uint32_t class) {
+  char file[32];
+  snprintf(file, sizeof file, "class_%u.c", class);
+  char *text = read_text(name, file), *end = NULL;
+  functions found = {0};
+  for (char *at = text; (at = strstr(at, "\nstatic void section_")) != NULL; at = end) {
+    end = strstr(at, "\n}\n");
+    assert_non_null(end);
+    found.count++;
+    for (char *line = at + 1; line < end; line++) found.lines += *line == '\n';
+  }
+  free(text);
+  return found;
+}
+
+static void generate_decoder(uint64_t layers, uint32_t chips, const char *name, functions found[2]) {
+  const weft_decoder_options options = {.layers = layers,
+                                        .width = 256,
+                                        .heads = 8,
+                                        .kv_heads = 4,
+                                        .hidden = 256,
+                                        .vocabulary = 70,
+                                        .context = 40,
+                                        .prompt = 3,
+                                        .eps_nano = 10000,
+                                        .dtype = WEFT_BF16};
+  weft_diag *diag = weft_diag_new();
+  weft_graph *graph = NULL;
+  assert_int_equal(weft_graph_new_decoder(&options, &graph, diag), WEFT_OK);
+  assert_int_equal(generate_graph(graph, chips, NULL, name, 0, diag).classes, chips > 1 ? 2 : 1);
+  for (uint32_t class = 0; class < (chips > 1 ? 2 : 1); class++) found[class] = count_functions(name, class);
+  weft_graph_free(graph);
+  weft_diag_free(diag);
+  compiles(name);
+}
+
+/** Two layers and sixty-four have the same functions: only tables grow. The chip that chooses the token is a class of its own. */
+static void test_equal_layers_share_functions(void **state) {
+  (void)state;
+  static const uint32_t chips[] = {1, 4};
+  for (int i = 0; i < 2; i++) {
+    functions few[2], many[2];
+    generate_decoder(2, chips[i], "few", few);
+    generate_decoder(64, chips[i], "many", many);
+    for (uint32_t class = 0; class < (i ? 2 : 1); class++) {
+      assert_in_range(few[class].count, 20, 40);
+      assert_int_equal(few[class].count, many[class].count);
+      assert_int_equal(few[class].lines, many[class].lines);
+    }
+  }
+}
+
+/** A function that several layers share is told for all of them. */
+static void test_shared_functions_name_all_layers(void **state) {
+  (void)state;
+  functions found[2];
+  generate_decoder(3, 1, "names", found);
+  char *text = read_text("names", "class_0.c");
+  assert_non_null(strstr(text, "/* layers.*.mlp.up */"));
+  assert_null(strstr(text, "/* layers.1.mlp.up */"));
+  assert_non_null(strstr(text, ".name = \"layers.1.mlp.up\""));
+  free(text);
+}
+
 static int make_folder(void **state) {
   (void)state;
   return mkdtemp(folder) ? 0 : -1;
@@ -175,6 +254,7 @@ int main(void) {
       cmocka_unit_test(test_one_chip_has_no_links),      cmocka_unit_test(test_digits_are_short),
       cmocka_unit_test(test_equal_chips_are_one_class),  cmocka_unit_test(test_stages_of_a_pipeline_differ),
       cmocka_unit_test(test_threads_do_not_change_a_byte), cmocka_unit_test(test_hostile_names_stay_text),
+      cmocka_unit_test(test_equal_layers_share_functions), cmocka_unit_test(test_shared_functions_name_all_layers),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -495,6 +495,70 @@ static void test_mesh_shape_is_not_guessed(void **state) {
   weft_graph_free(graph);
 }
 
+/* Each chip has the columns of one key and its queries: what is made of them is made there, and nothing of it moves. */
+static void test_heads_stay_where_their_columns_are_made(void **state) {
+  (void)state;
+  static const weft_decoder_options options = {.layers = 2,
+                                               .width = 256,
+                                               .heads = 8,
+                                               .kv_heads = 4,
+                                               .hidden = 128,
+                                               .vocabulary = 70,
+                                               .context = 40,
+                                               .prompt = 3,
+                                               .eps_nano = 10000,
+                                               .dtype = WEFT_FP32};
+  weft_graph *graph, *machine;
+  assert_int_equal(weft_graph_new_decoder(&options, &graph, diag), WEFT_OK);
+  machine =
+      partitioned(graph, "x=4", NULL,
+                  "layers.0.wq=cols@x layers.0.wk=cols@x layers.0.wv=cols@x layers.0.wo=rows@x layers.1.wq=cols@x "
+                  "layers.1.wk=cols@x layers.1.wv=cols@x layers.1.wo=rows@x");
+  uint64_t scores[4] = {0}, mixed[4] = {0};
+  for (uint64_t o = 0; o < machine->op_count; o++) {
+    const weft_graph_op *op = &machine->ops[o];
+    unsigned layer, key;
+    char part[32];
+    if (sscanf(op->name, "layers.%u.%u.%31[a-z]", &layer, &key, part) != 3) continue;
+    assert_int_equal(op->chip, key);
+    scores[key] += strcmp(part, "scores") == 0;
+    mixed[key] += strcmp(part, "mixed") == 0 && op->kind == WEFT_GRAPH_MATMUL;
+    for (uint32_t i = 0; i < op->in_count; i++) assert_int_equal(machine->values[op->ins[i]].chip, op->chip);
+  }
+  for (uint32_t chip = 0; chip < 4; chip++) {
+    assert_int_equal(scores[chip], 2);
+    assert_int_equal(mixed[chip], 2);
+  }
+  assert_true(same_results(graph, machine, 7));
+  weft_graph_free(machine);
+  weft_graph_free(graph);
+}
+
+/* Fewer keys than chips: a key's columns lie on two chips, so nobody owns it, and the bits are the same. */
+static void test_keys_over_more_chips(void **state) {
+  (void)state;
+  static const weft_decoder_options options = {.layers = 1,
+                                               .width = 128,
+                                               .heads = 4,
+                                               .kv_heads = 2,
+                                               .hidden = 64,
+                                               .vocabulary = 40,
+                                               .context = 33,
+                                               .prompt = 2,
+                                               .eps_nano = 10000,
+                                               .dtype = WEFT_FP32};
+  static const char *const meshes[] = {"x=4", "x=2,y=2", "x=8"};
+  weft_graph *graph;
+  assert_int_equal(weft_graph_new_decoder(&options, &graph, diag), WEFT_OK);
+  for (size_t i = 0; i < 3; i++) {
+    weft_graph *machine =
+        partitioned(graph, meshes[i], NULL, i == 1 ? "layers.0.wq=cols@x+y layers.0.wk=cols@x+y" : NULL);
+    assert_true(same_results(graph, machine, 11 + i));
+    weft_graph_free(machine);
+  }
+  weft_graph_free(graph);
+}
+
 #define MACHINE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -519,6 +583,8 @@ int main(void) {
       MACHINE(test_positions_compared_with_an_operand_stay_whole),
       MACHINE(test_skip_connections),
       MACHINE(test_mesh_shape_is_not_guessed),
+      MACHINE(test_heads_stay_where_their_columns_are_made),
+      MACHINE(test_keys_over_more_chips),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,10 +24,19 @@ static void run_section(weft_chip *chip, int64_t address) {
   if (section->pointwise) weft_pointwise(chip, section->pointwise);
   if (section->copy_count) weft_copy(chip, section->copies, section->copy_count);
 }
-static void section_0(weft_chip *chip, const int64_t *p) { run_section(chip, p[0]); }
-static void section_1(weft_chip *chip, const int64_t *p) { run_section(chip, p[1]); }
-static void section_2(weft_chip *chip, const int64_t *p) { run_section(chip, p[2]); }
-static void (*const sections[])(weft_chip *, const int64_t *) = {section_0, section_1, section_2};
+static void section_0(weft_chip *chip, const int64_t *p, const int64_t *s) {
+  (void)s;
+  run_section(chip, p[0]);
+}
+static void section_1(weft_chip *chip, const int64_t *p, const int64_t *s) {
+  (void)s;
+  run_section(chip, p[1]);
+}
+static void section_2(weft_chip *chip, const int64_t *p, const int64_t *s) {
+  (void)s;
+  run_section(chip, p[2]);
+}
+static void (*const sections[])(weft_chip *, const int64_t *, const int64_t *) = {section_0, section_1, section_2};
 
 /* One class under construction: one chip each, so that nothing is shared between chips by accident. */
 typedef struct builder {
