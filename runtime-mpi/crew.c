@@ -24,7 +24,7 @@
 #define RELAX() __asm__ volatile("" ::: "memory")
 #endif
 
-enum { IDLE_SPINS = 4000, BUSY_SPINS = 1000, TASK_BITS = 18, MOST_TASKS = (1 << TASK_BITS) - 1 };
+enum { IDLE_SPINS = 20000, BUSY_SPINS = 1000, TASK_BITS = 18, MOST_TASKS = (1 << TASK_BITS) - 1 };
 
 static inline uint64_t word_of(uint64_t job, uint64_t count) { return job << 2 * TASK_BITS | count << TASK_BITS; }
 static inline uint64_t job_of(uint64_t word) { return word >> 2 * TASK_BITS; }
@@ -37,6 +37,7 @@ struct weft_crew {
   _Atomic(weft_crew_body) body;
   _Atomic(void *) context;
   atomic_uint_fast64_t first; /* index of task 0 */
+  atomic_int first_core;      /* where the first thread was when it made the job */
   atomic_int sleepers;
   atomic_bool over;
   uint64_t job;
@@ -92,19 +93,39 @@ static void wake(weft_crew *crew) {
   pthread_mutex_unlock(&crew->lock);
 }
 
+/* A system that wakes a helper may put it on the core of the first thread, which does not give it up, and leave it
+ * there while another core idles. The helper then leaves by itself: for a moment that core is forbidden to it. */
+static void leave_first_core(weft_crew *crew) {
+  int core = sched_getcpu();
+  if (core < 0 || core >= CPU_SETSIZE || core != atomic_load_explicit(&crew->first_core, memory_order_relaxed)) return;
+  cpu_set_t allowed, others;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  others = allowed;
+  CPU_CLR(core, &others);
+  if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+/* Looks out for another job than `job`: as long as that one is not done, and some time more. */
+static uint64_t look_out(weft_crew *crew, uint64_t job) {
+  uint64_t seen = atomic_load_explicit(&crew->next, memory_order_acquire);
+  for (int i = 0; job_of(seen) == job && i < crew->idle_spins; i++) {
+    RELAX();
+    if (atomic_load_explicit(&crew->left, memory_order_relaxed) > 0) i = 0;
+    seen = atomic_load_explicit(&crew->next, memory_order_acquire);
+  }
+  return seen;
+}
+
 static void help(weft_crew *crew, uint32_t thread) {
   uint64_t job = 0;
   while (!atomic_load_explicit(&crew->over, memory_order_acquire)) {
-    uint64_t seen = atomic_load_explicit(&crew->next, memory_order_acquire);
-    for (int i = 0; job_of(seen) == job && i < crew->idle_spins; i++) {
-      RELAX();
-      seen = atomic_load_explicit(&crew->next, memory_order_acquire);
-    }
+    uint64_t seen = look_out(crew, job);
     if (job_of(seen) == job) {
       sleep_until(crew, job);
       continue;
     }
     job = job_of(seen);
+    if (crew->idle_spins) leave_first_core(crew);
     work(crew, seen, thread);
   }
 }
@@ -115,6 +136,7 @@ static void do_job(weft_crew *crew, uint64_t first, uint64_t count, weft_crew_bo
   atomic_store_explicit(&crew->context, context, memory_order_relaxed);
   atomic_store_explicit(&crew->first, first, memory_order_relaxed);
   atomic_store_explicit(&crew->left, count, memory_order_relaxed);
+  if (crew->idle_spins) atomic_store_explicit(&crew->first_core, sched_getcpu(), memory_order_relaxed);
   atomic_store(&crew->next, word_of(crew->job, count));
   wake(crew);
   work(crew, word_of(crew->job, count), 0);

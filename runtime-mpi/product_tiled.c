@@ -23,7 +23,8 @@ typedef struct tiled_work {
   uint64_t element_bytes, tile_bytes; /* of packed operands; of a tile */
   uint64_t panel_k;                   /* k of a packed panel */
   uint64_t column_block;
-  uint64_t row_chunk, row_chunks;
+  uint64_t row_tiles, row_chunks; /* chunks of rows: whole tiles, as many as can be in each */
+  uint64_t most_rows;             /* of a chunk */
   unsigned char *packed_b;
   unsigned char *thread_memory;
   uint64_t thread_bytes, a_bytes, panel_bytes;
@@ -65,10 +66,16 @@ static void pack_task(void *context, uint64_t index, uint32_t thread) {
 
 /* ---- a task ---- */
 
+static uint64_t chunk_begin(const tiled_work *w, uint64_t chunk) {
+  return weft_min_u64(w->job->m, w->row_tiles * chunk / w->row_chunks * w->tile_rows);
+}
+
 typedef struct task {
   const tiled_work *w;
   uint64_t row0, rows, first_panel, end_panel;
+  uint64_t next_row0; /* of the task that this thread probably takes next */
   unsigned char *a, *panel, *kept;
+  uint64_t tiles, tile;                    /* of a K block; how many of them are done */
   unsigned char *places[WEFT_TILE_PLACES]; /* of the tile at hand */
 } task;
 
@@ -82,17 +89,43 @@ static void pack_rows(const task *t, const weft_tile_block *block) {
     t->w->tiles->pack_a(job->a_format, from, job->a_stride, t->rows, block->k, (float *)(void *)t->a);
 }
 
-/* Points the places that outlive a K block at the tile's own memory. */
-static inline void find_places(task *t, uint64_t tile) {
-  const weft_tile_plan *plan = &t->w->plan;
-  unsigned char *memory = t->kept + tile * plan->kept_count * t->w->tile_bytes;
-  for (uint32_t i = 0; i < plan->kept_count; i++, memory += t->w->tile_bytes) t->places[plan->kept[i]] = memory;
-}
-
 typedef struct tile {
   uint64_t row, col; /* within the task's rows; of the product */
   uint32_t rows, cols;
 } tile;
+
+/* Rows of a are too far apart for the processor to see them coming: while the tiles of one K block are computed, the
+ * rows of the next are fetched, some with each tile, into the second-level cache. After the last K block they are those
+ * of the next task. */
+static void fetch_rows(const task *t, const weft_tile_block *block) {
+  const weft_product_job *job = t->w->job;
+  const weft_tile_plan *plan = &t->w->plan;
+  bool last = block + 1 == plan->blocks + plan->block_count;
+  const weft_tile_block *next = last ? plan->blocks : block + 1;
+  uint64_t row0 = last ? t->next_row0 : t->row0;
+  uint64_t bytes = weft_format_bytes(job->a_format), size = next->k * bytes;
+  uint64_t end = t->rows * (t->tile + 1) / t->tiles;
+  for (uint64_t row = t->rows * t->tile / t->tiles; row < end && row0 + row < job->m; row++) {
+    const unsigned char *from = (const unsigned char *)job->a + ((row0 + row) * job->a_stride + next->k0) * bytes;
+    for (uint64_t at = 0; at < size; at += 64) __builtin_prefetch(from + at, 0, 2);
+  }
+}
+
+static void fetch_result(const task *t, const tile *at) {
+  const weft_epilogue *e = &t->w->job->epilogue;
+  uint64_t bytes = weft_format_bytes(e->format);
+  for (uint64_t row = 0; row < at->rows; row++) {
+    const char *to = (const char *)e->out + ((t->row0 + at->row + row) * e->stride + at->col) * bytes;
+    for (uint64_t byte = 0; byte < at->cols * bytes; byte += 64) __builtin_prefetch(to + byte, 1, 3);
+  }
+}
+
+/* Points the places that outlive a K block at the tile's own memory. */
+static inline void find_places(task *t, uint64_t number) {
+  const weft_tile_plan *plan = &t->w->plan;
+  unsigned char *memory = t->kept + number * plan->kept_count * t->w->tile_bytes;
+  for (uint32_t i = 0; i < plan->kept_count; i++, memory += t->w->tile_bytes) t->places[plan->kept[i]] = memory;
+}
 
 static void run_tile(const task *t, const weft_tile_block *block, const unsigned char *a, const unsigned char *b,
                      uint64_t b_stride, const tile *at) {
@@ -131,6 +164,9 @@ static void run_panel(task *t, const weft_tile_block *block, uint64_t panel) {
   for (; at.row < t->rows; at.row += w->tile_rows, number++) {
     at.rows = (uint32_t)weft_min_u64(w->tile_rows, t->rows - at.row);
     find_places(t, number);
+    fetch_rows(t, block);
+    t->tile++;
+    if (last) fetch_result(t, &at);
     run_tile(t, block, a, b, b_stride, &at);
     if (last) finish_tile(t, &at);
     a += w->tile_rows * w->a_stride * w->element_bytes;
@@ -141,6 +177,7 @@ static void run_task(task *t) {
   for (uint64_t i = 0; i < t->w->plan.block_count; i++) {
     const weft_tile_block *block = &t->w->plan.blocks[i];
     pack_rows(t, block);
+    t->tile = 0;
     for (uint64_t panel = t->first_panel; panel < t->end_panel; panel++) run_panel(t, block, panel);
   }
 }
@@ -153,10 +190,12 @@ static void tile_task(void *context, uint64_t index, uint32_t thread) {
   unsigned char *places = t.panel + w->panel_bytes;
   for (uint32_t place = 0; place < WEFT_TILE_PLACES; place++) t.places[place] = places + place * w->tile_bytes;
   t.kept = places + WEFT_TILE_PLACES * w->tile_bytes;
-  t.row0 = chunk * w->row_chunk;
-  t.rows = weft_min_u64(w->row_chunk, w->job->m - t.row0);
+  t.row0 = chunk_begin(w, chunk);
+  t.rows = chunk_begin(w, chunk + 1) - t.row0;
+  t.next_row0 = chunk_begin(w, (chunk + (uint64_t)w->job->threads) % w->row_chunks);
   t.first_panel = w->panels * group / w->groups;
   t.end_panel = w->panels * (group + 1) / w->groups;
+  t.tiles = weft_ceil_div(t.rows, w->tile_rows) * (t.end_panel - t.first_panel);
   run_task(&t);
 }
 
@@ -164,13 +203,13 @@ static void tile_task(void *context, uint64_t index, uint32_t thread) {
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return weft_ceil_div(value, unit) * unit; }
 
-/* Equal tasks of whole tiles; a multiple of the threads of them when there are enough rows. */
+/* Tasks of whole tiles and of almost equal size; a multiple of the threads of them when there are enough rows. */
 static void cut_rows(tiled_work *w) {
-  uint64_t tiles = weft_ceil_div(w->job->m, w->tile_rows), threads = (uint64_t)w->job->threads;
-  uint64_t chunks = weft_ceil_div(tiles, weft_max_u64(1, w->tiles->block_rows / w->tile_rows));
-  if (tiles >= 2 * threads) chunks = round_up(chunks, threads);
-  w->row_chunk = weft_ceil_div(tiles, chunks) * w->tile_rows;
-  w->row_chunks = weft_ceil_div(w->job->m, w->row_chunk);
+  uint64_t threads = (uint64_t)w->job->threads;
+  w->row_tiles = weft_ceil_div(w->job->m, w->tile_rows);
+  w->row_chunks = weft_ceil_div(w->row_tiles, weft_max_u64(1, w->tiles->block_rows / w->tile_rows));
+  if (w->row_tiles >= 2 * threads) w->row_chunks = round_up(w->row_chunks, threads);
+  w->most_rows = weft_ceil_div(w->row_tiles, w->row_chunks) * w->tile_rows;
 }
 
 static void cut_columns(tiled_work *w) {
@@ -195,9 +234,9 @@ static void take_columns(tiled_work *w, uint64_t col0) {
 static bool get_memory(tiled_work *w) {
   const weft_product_job *job = w->job;
   uint64_t depth = w->integers ? w->tiles->i8_depth : w->tiles->depth;
-  w->a_bytes = round_up(w->row_chunk * w->a_stride * w->element_bytes, 64);
+  w->a_bytes = round_up(w->most_rows * w->a_stride * w->element_bytes, 64);
   w->panel_bytes = w->direct ? depth * w->tile_cols * w->element_bytes : 0;
-  uint64_t tiles = w->row_chunk / w->tile_rows * (w->column_block / w->tile_cols);
+  uint64_t tiles = w->most_rows / w->tile_rows * (w->column_block / w->tile_cols);
   w->thread_bytes = w->a_bytes + w->panel_bytes + w->tile_bytes * (WEFT_TILE_PLACES + tiles * w->plan.kept_count);
   w->thread_bytes = round_up(w->thread_bytes, 4096) + 64; /* threads' parts begin in different sets */
   w->thread_memory = weft_chip_scratch(job->chip, WEFT_SCRATCH_THREADS, (uint64_t)job->threads * w->thread_bytes);
