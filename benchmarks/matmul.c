@@ -2,6 +2,8 @@
 #include "bench.h"
 #include "chip_program.h"
 
+#include "chip_private.h"
+
 #include <cblas.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -111,6 +113,7 @@ typedef uint64_t lanes __attribute__((vector_size(64), aligned(64)));
 enum { MOST_STREAMS = 4, STEP = 4 };
 
 typedef struct reading {
+  weft_chip *chip; /**< whose threads read: a team of their own would have but one thread within the chip's */
   const lanes *data;
   uint64_t count; /**< a multiple of STEP * MOST_STREAMS * threads */
   int threads, streams;
@@ -137,7 +140,7 @@ static void read_part(void *context, uint64_t part) {
 
 static void run_reading(void *context) {
   reading *r = context;
-  weft_parallel_for((uint64_t)r->threads, r->threads, read_part, r);
+  weft_chip_for(r->chip, (uint64_t)r->threads, read_part, r);
 }
 
 /* The number of streams that is fastest here. */
@@ -167,6 +170,7 @@ static void choose_streams(reading *r) {
 enum { CHAINS = 24 };
 
 typedef struct limit {
+  weft_chip *chip;
   uint64_t steps; /**< multiply-adds of each chain: as many in all as the product has */
   int threads;
   float sums[2];
@@ -204,7 +208,7 @@ static void limit_part(void *context, uint64_t part) {
 
 static void run_limit(void *context) {
   limit *l = context;
-  weft_parallel_for((uint64_t)l->threads, l->threads, limit_part, l);
+  weft_chip_for(l->chip, (uint64_t)l->threads, limit_part, l);
 }
 
 /* ---- a case --------------------------------------------------------------------------------------------------------
@@ -261,8 +265,8 @@ static void section(weft_chip *chip, const int64_t *parameters, const int64_t *s
   const product_case *c = m->c;
   call weft_call = {chip, &m->product}, fp32_call = {chip, &m->fp32};
   operands o = {.m = c->m, .n = c->n, .k = c->k};
-  reading memory = {.count = c->n * c->k * sizeof(float) / sizeof(lanes), .threads = c->threads};
-  limit most = {.threads = c->threads};
+  reading memory = {.chip = chip, .count = c->n * c->k * sizeof(float) / sizeof(lanes), .threads = c->threads};
+  limit most = {.chip = chip, .threads = c->threads};
   most.steps = c->m * c->n * c->k / (limit_floats() * CHAINS * (uint64_t)c->threads);
   bench_work peer = {run_openblas, &o, c->threads};
   if (c->peer == TO_WEFT_FP32) {
