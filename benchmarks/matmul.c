@@ -76,7 +76,9 @@ typedef struct blis_library {
 } blis_library;
 static blis_library blis;
 
+#ifdef WEFT_BENCH_BLIS
 static void *symbol(void *library, const char *name) { return library ? dlsym(library, name) : NULL; }
+#endif
 
 static void open_blis(void) {
 #ifdef WEFT_BENCH_BLIS

@@ -63,6 +63,11 @@ bool weft_chip_keep(weft_chip *chip, weft_transfer *transfer, int64_t slot, weft
     weft_chip_fault(chip, WEFT_UNAVAILABLE, NULL, "out of memory for a message");
     return false;
   }
+  const weft_transport *transport = chip->end->transport;
+  if (kind == WEFT_PENDING_SEND && transport->test(chip->end, transfer) == WEFT_WAIT_DONE) {
+    transport->finish(chip->end, transfer);
+    return true;
+  }
   if (chip->pending_count == chip->pending_capacity) {
     uint64_t capacity = chip->pending_capacity ? 2 * chip->pending_capacity : 16;
     weft_pending *pending = realloc(chip->pending, capacity * sizeof *pending);

@@ -55,7 +55,8 @@ static void store_f32(const weft_fold *fold, uint64_t at, uint64_t count, float 
 static void fold_f32(const weft_fold *fold, uint64_t begin, uint64_t end) {
   const weft_epilogue *epilogue = fold->epilogue;
   bool plain = epilogue->count == 0 && epilogue->format == WEFT_FP32 && epilogue->stride == fold->cols;
-  block_f32 block = {.fold = fold};
+  block_f32 block; /* the temporaries are many and seldom used: they are not cleared */
+  block.fold = fold;
   for (block.offset = begin; block.offset < end; block.offset += BLOCK) {
     block.count = (uint32_t)weft_min_u64(BLOCK, end - block.offset);
     block.result = plain ? (float *)epilogue->out + fold->from + block.offset : block.temporaries[0][0];

@@ -1,7 +1,7 @@
 /* Messages of the MPI transport. Between hosts they are MPI's, of one tag, so that a pair's order is MPI's own, and
  * large ones are cut. Within a host they go through the shared window: the receiver copies the bytes from where the
- * sender has them, or reads them there. Bytes that are not in the window go by MPI also within a host; the ring says
- * so, which keeps the order. */
+ * sender has them, or reads them there; few bytes lie in the ring itself. Many bytes that are not in the window go by
+ * MPI also within a host; the ring says so, which keeps the order. */
 #include "mpi_net_private.h"
 
 #include "chip_private.h"
@@ -72,23 +72,21 @@ static weft_wait test_pieces(weft_mpi_end *end, weft_mpi_transfer *transfer) {
 
 /* ---- the ring ---- */
 
-static uint64_t word_of(const weft_ring_entry *entry) {
-  return atomic_load_explicit(&entry->word, memory_order_acquire);
-}
-
-static void set_word(weft_ring_entry *entry, uint64_t word) {
-  atomic_store_explicit(&entry->word, word, memory_order_release);
+static bool is_taken(const weft_mpi_transfer *transfer, uint64_t number) {
+  return atomic_load_explicit(transfer->taken, memory_order_acquire) == number + 1;
 }
 
 /* Puts a send into its entry as soon as the message that had it before is taken. */
 static void try_post(weft_mpi_transfer *send) {
-  uint64_t before = send->number < WEFT_RING ? 0 : weft_ring_taken(send->number - WEFT_RING);
-  if (word_of(send->entry) != before) return;
-  send->entry->offset = send->offset;
-  send->entry->bytes = send->base.bytes;
-  send->entry->flag = send->flag;
-  set_word(send->entry, weft_ring_posted(send->number));
-  send->stage = WEFT_STAGE_RINGING;
+  if (send->number >= WEFT_RING && !is_taken(send, send->number - WEFT_RING)) return;
+  weft_ring_entry *entry = send->entry;
+  bool within = send->offset == WEFT_OFFSET_ENTRY;
+  if (within && send->base.bytes) memcpy(entry->data, send->base.data, send->base.bytes);
+  entry->offset = send->offset;
+  entry->bytes = send->base.bytes;
+  entry->flag = send->flag;
+  atomic_store_explicit(&entry->word, send->number + 1, memory_order_release);
+  send->stage = within ? WEFT_STAGE_DONE : WEFT_STAGE_RINGING;
 }
 
 /* Tells the sender that its bytes are free. */
@@ -102,30 +100,36 @@ static bool flag_is_set(const weft_mpi_net *net, const weft_mpi_transfer *send) 
   return atomic_load_explicit(&flag->set, memory_order_acquire) != 0;
 }
 
-/* Takes what has been posted for a receive, if it has. */
-static void try_take(weft_mpi_net *net, weft_mpi_transfer *receive) {
-  weft_ring_entry *entry = receive->entry;
-  if (word_of(entry) != weft_ring_posted(receive->number)) return;
-  receive->stage = WEFT_STAGE_DONE;
+/* The bytes of a message that is in the ring. */
+static void take_bytes(weft_mpi_net *net, weft_mpi_transfer *receive) {
+  const weft_ring_entry *entry = receive->entry;
+  uint64_t offset = entry->offset, bytes = entry->bytes;
   receive->flag = entry->flag;
-  if (entry->bytes != receive->base.bytes) {
+  receive->stage = WEFT_STAGE_DONE;
+  if (bytes != receive->base.bytes) {
     receive->error = MPI_ERR_TRUNCATE;
-    return;
-  }
-  if (entry->offset == UINT64_MAX) {
+  } else if (offset == WEFT_OFFSET_MPI) {
     receive->stage = WEFT_STAGE_BY_MPI;
     post_pieces(net, receive);
+  } else if (offset == WEFT_OFFSET_ENTRY) {
+    if (bytes) memcpy(receive->base.data, entry->data, bytes);
   } else {
-    void *bytes = weft_window_at(net->window, net->host_rank[receive->base.peer], entry->offset);
-    if (receive->views && entry->flag) {
-      receive->base.data = bytes;
+    void *from = weft_window_at(net->window, net->host_rank[receive->base.peer], offset);
+    if (receive->views && receive->flag) {
+      receive->base.data = from;
       receive->stage = WEFT_STAGE_SHOWN;
-    } else {
-      if (entry->bytes) memcpy(receive->base.data, bytes, entry->bytes);
-      if (entry->flag) set_flag(net, receive);
+      return;
     }
+    memcpy(receive->base.data, from, bytes);
+    if (receive->flag) set_flag(net, receive);
   }
-  set_word(entry, weft_ring_taken(receive->number));
+}
+
+/* Takes what has been posted for a receive, if it has. */
+static void try_take(weft_mpi_net *net, weft_mpi_transfer *receive) {
+  if (atomic_load_explicit(&receive->entry->word, memory_order_acquire) != receive->number + 1) return;
+  take_bytes(net, receive);
+  atomic_store_explicit(receive->taken, receive->number + 1, memory_order_release);
 }
 
 static void advance(weft_mpi_net *net, weft_mpi_transfer *transfer) {
@@ -171,8 +175,10 @@ static weft_mpi_transfer *transfer_new(weft_mpi_end *end) {
 
 /* Where the bytes are, and whether they may be read there: when flags run out they are copied. */
 static void prepare_send(weft_mpi_net *net, weft_mpi_transfer *send, bool stable) {
+  send->offset = WEFT_OFFSET_ENTRY;
+  if (send->base.bytes <= WEFT_RING_BYTES) return;
   send->offset = weft_window_offset(net->window, send->base.data, send->base.bytes);
-  if (send->offset == UINT64_MAX) {
+  if (send->offset == WEFT_OFFSET_MPI) {
     post_pieces(net, send);
   } else if (stable) {
     uint32_t flag = weft_window_flag_take(net->window);
@@ -194,8 +200,9 @@ static weft_transfer *post(weft_endpoint *base, weft_transfer message, bool rece
     return &transfer->base;
   }
   transfer->number = receives ? net->received[there]++ : net->sent[there]++;
-  transfer->entry = receives ? weft_window_entry(net->window, there, here, transfer->number)
-                             : weft_window_entry(net->window, here, there, transfer->number);
+  weft_ring *ring = receives ? weft_window_ring(net->window, there, here) : weft_window_ring(net->window, here, there);
+  transfer->entry = &ring->entries[transfer->number % WEFT_RING];
+  transfer->taken = &ring->taken[transfer->number % WEFT_RING];
   transfer->stage = receives ? WEFT_STAGE_RINGING : WEFT_STAGE_UNPOSTED;
   if (!receives) prepare_send(net, transfer, in_place);
   advance(net, transfer);
@@ -227,7 +234,7 @@ static weft_wait mpi_test(weft_endpoint *base, weft_transfer *generic) {
   if (pieces != WEFT_WAIT_DONE) return pieces;
   if (transfer->stage == WEFT_STAGE_RINGING && !transfer->receives) {
     bool free = transfer->flag ? flag_is_set(end->net, transfer)
-                               : word_of(transfer->entry) >= weft_ring_taken(transfer->number);
+                               : atomic_load_explicit(transfer->taken, memory_order_acquire) > transfer->number;
     if (free) transfer->stage = WEFT_STAGE_DONE;
   }
   bool waits = transfer->stage == WEFT_STAGE_UNPOSTED || transfer->stage == WEFT_STAGE_RINGING;

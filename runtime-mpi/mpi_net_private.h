@@ -28,8 +28,9 @@ typedef struct weft_mpi_transfer {
   MPI_Request request;   /**< the only piece */
   MPI_Request *requests; /**< of several pieces: allocated; else &request */
   weft_ring_entry *entry;
-  uint64_t number; /**< of the message among those of its pair */
-  uint32_t flag;   /**< 1 + the sender's flag of bytes that may be read in place; 0: none */
+  atomic_uint_fast64_t *taken; /**< of the entry */
+  uint64_t number;             /**< of the message among those of its pair */
+  uint32_t flag;               /**< 1 + the sender's flag of bytes that may be read in place; 0: none */
   uint64_t offset;
 } weft_mpi_transfer;
 

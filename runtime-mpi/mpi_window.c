@@ -53,7 +53,7 @@ weft_window *weft_window_new(MPI_Comm host, uint64_t bytes) {
   MPI_Comm_size(host, &ranks);
   if (ranks < 2) return NULL;
   weft_window *window = calloc(1, sizeof *window);
-  uint64_t rings = (uint64_t)ranks * WEFT_RING * sizeof(weft_ring_entry);
+  uint64_t rings = (uint64_t)ranks * sizeof(weft_ring);
   uint64_t control = rings + WEFT_FLAGS * sizeof(weft_window_flag),
            part = round_up(control + bytes + 64, PART_ALIGNMENT);
   if (!all_of(host, window && bytes < UINT64_C(1) << 46) || !there_is_room(host, part)) {
@@ -104,9 +104,8 @@ void *weft_window_at(const weft_window *window, uint32_t host_rank, uint64_t off
   return window->parts[host_rank] + offset;
 }
 
-weft_ring_entry *weft_window_entry(const weft_window *window, uint32_t from, uint32_t to, uint64_t k) {
-  weft_ring_entry *rings = (weft_ring_entry *)(void *)window->parts[to];
-  return &rings[(uint64_t)from * WEFT_RING + k % WEFT_RING];
+weft_ring *weft_window_ring(const weft_window *window, uint32_t from, uint32_t to) {
+  return (weft_ring *)(void *)window->parts[to] + from;
 }
 
 weft_window_flag *weft_window_flag_at(const weft_window *window, uint32_t host_rank, uint32_t index) {
