@@ -15,7 +15,7 @@ static const family families[] = {
     {weft_validate_programs, false},     {weft_validate_counts, false},      {weft_validate_rounds, false},
     {weft_validate_semaphores, false},   {weft_validate_rendezvous, false},  {weft_validate_requirements, false},
     {weft_validate_own_program, false},  {weft_validate_own_tensors, false}, {weft_validate_own_compute, false},
-    {weft_validate_own_schedule, false},
+    {weft_validate_own_schedule, false}, {weft_validate_own_placed, false},
 };
 
 weft_status weft_program_validate(const weft_program *program, uint64_t limit, weft_text *json, weft_diag *diag) {

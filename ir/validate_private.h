@@ -149,5 +149,6 @@ void weft_validate_own_program(check *c);
 void weft_validate_own_tensors(check *c);
 void weft_validate_own_compute(check *c);
 void weft_validate_own_schedule(check *c);
+void weft_validate_own_placed(check *c);
 
 #endif

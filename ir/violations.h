@@ -201,6 +201,21 @@
   ROW(OP_BUFFER_MISSING, "OpBufferMissing", "buffer | site engine",                                                    \
       "engine {engine} of {site} uses {buffer}, which does not exist", "name one of the program's buffers", "18")      \
   ROW(OP_GROUP_MISSING, "OpGroupMissing", "group | site engine",                                                       \
-      "engine {engine} of {site} names {group}, which does not exist", "name one of the placement's groups", "18")
+      "engine {engine} of {site} names {group}, which does not exist", "name one of the placement's groups", "18")     \
+  ROW(CLAIM_WITHOUT_REASON, "ClaimWithoutReason", "reason", "the claim is Approx and says no reason",                  \
+      "say what rounds, or claim Exact", "18")                                                                         \
+  ROW(SECTION_PLAN_MALFORMED, "SectionPlanMalformed", "section reason", "the plan of {section}: {reason}",             \
+      "choose sub-blocks and K blocks that divide the site's block and the section's K", "18")                         \
+  ROW(SITE_OUTSIDE_MESH, "SiteOutsideMesh", "site | stage mesh", "{stage} is at {site} of a mesh of {mesh}",           \
+      "place stages inside the mesh, or declare a larger one", "18")                                                   \
+  ROW(INTERCONNECT_NOT_REQUIRED, "InterconnectNotRequired", "kind | by", "{by} uses {kind}, which is not required",    \
+      "list {kind} in requires.interconnect", "18")                                                                    \
+  ROW(ORIGIN_MIXED, "OriginMixed", "stage other origin",                                                               \
+      "{stage} and {other} say that they are copies of one stage, {origin}, and are of different kinds",               \
+      "give copies the origin that they were made from", "18")                                                         \
+  ROW(READY_MISMATCH, "ReadyMismatch", "edge reason", "{edge}: {reason}",                                              \
+      "wait for as many receivers as the ready counter of the edge expects", "18")                                     \
+  ROW(READY_SITE_MISSING, "ReadySiteMissing", "sem site | from engine",                                                \
+      "engine {engine} of {from} uses {sem} at {site}, where it is not", "list the site among the semaphore's", "18")
 
 #endif
