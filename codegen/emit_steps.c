@@ -70,19 +70,20 @@ void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *in
   for (uint32_t i = 0; i < chain_count; i++) {
     const weft_graph_op *op = &code->graph->ops[chain[i]];
     if (i) weft_text_puts(text, ", ");
+    const char *bits = i + 1 < chain_count && value_at(code, op->out)->dtype == WEFT_INT32 ? ", .bits = 32" : "";
     switch (op->kind) {
       case WEFT_GRAPH_BIAS:
         if (code->inside)
-          weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = s[%" PRIu64 "]}", read_value(code, op->ins[1]));
+          weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = s[%" PRIu64 "]%s}", read_value(code, op->ins[1]), bits);
         else
-          weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = %" PRId64 "}", slot_of_value(code, op->ins[1]));
+          weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = %" PRId64 "%s}", slot_of_value(code, op->ins[1]), bits);
         break;
-      case WEFT_GRAPH_RELU: weft_text_puts(text, "{.kind = WEFT_EPILOGUE_RELU}"); break;
+      case WEFT_GRAPH_RELU: weft_text_printf(text, "{.kind = WEFT_EPILOGUE_RELU%s}", bits); break;
       case WEFT_GRAPH_REQUANT:
-        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_REQUANT, .m = INT64_C(%" PRId64 "), .s = %" PRIu32 "}", op->m, op->s);
+        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_REQUANT, .m = INT64_C(%" PRId64 "), .s = %" PRIu32 "%s}", op->m, op->s, bits);
         break;
       default:
-        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_CLAMP, .m = INT64_C(%" PRId64 "), .s = INT64_C(%" PRId64 ")}", op->low, op->high);
+        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_CLAMP, .m = INT64_C(%" PRId64 "), .s = INT64_C(%" PRId64 ")%s}", op->low, op->high, bits);
     }
   }
   weft_text_puts(text, "};\n");

@@ -82,6 +82,32 @@ static step_result load_operand(machine *m, engine *e, const weft_op *op, uint32
   return STEP_DONE;
 }
 
+/** Makes an element of the accumulator faulty; false without memory. */
+static bool spoil(machine *m, accumulator *acc, uint64_t at, uint32_t number) {
+  if (!extra_faults(m, &acc->more, acc->tiles * machine_tile_elements(m))) return false;
+  if (!acc->more.faults[at]) acc->more.faults[at] = number;
+  return true;
+}
+
+/** An integer that stays in the accumulator fits the format that its buffer declares. */
+static step_result check_held(machine *m, engine *e, const weft_op *op) {
+  accumulator *acc = &e->acc;
+  const weft_stage *stage = &m->program->stages[op->stage];
+  if (acc->kind != FOLD_INTEGER || !stage->out_count || !plan_buffer_is_acc(m->program, stage->outs[0]))
+    return STEP_DONE;
+  weft_format format = m->program->buffers[stage->outs[0]].dtype;
+  if (weft_format_is_float(format) || format == WEFT_INT64) return STEP_DONE;
+  const int64_t low = weft_format_min(format), high = weft_format_max(format);
+  for (uint64_t i = 0; i < acc->tiles * machine_tile_elements(m); i++) {
+    if (acc->integers[i] >= low && acc->integers[i] <= high) continue;
+    char what[96];
+    snprintf(what, sizeof what, "a value, %lld, does not fit %s", (long long)acc->integers[i],
+             weft_format_name(format));
+    if (!spoil(m, acc, i, machine_element_fault(m, op, what))) return machine_no_memory(m);
+  }
+  return STEP_DONE;
+}
+
 /** Element c of row 0 of the page's tile k mod n is added to column c of the accumulator's tile k. */
 static step_result add_bias(machine *m, engine *e, const weft_op *op, uint32_t buffer) {
   accumulator *acc = &e->acc;
@@ -98,8 +124,9 @@ static step_result add_bias(machine *m, engine *e, const weft_op *op, uint32_t b
       uint64_t at = t * elements + i, from = t % p->tiles * elements + i % width;
       if (acc->kind == FOLD_FLOAT)
         acc->values[0][at] += weft_load_f32(format, p->data, from);
-      else
-        acc->integers[at] = (int64_t)((uint64_t)acc->integers[at] + (uint64_t)weft_load_i64(format, p->data, from));
+      else if (__builtin_add_overflow(acc->integers[at], weft_load_i64(format, p->data, from), &acc->integers[at]) &&
+               !spoil(m, acc, at, machine_element_fault(m, op, "a sum that leaves 64 bits")))
+        return machine_no_memory(m);
     }
   return STEP_DONE;
 }
@@ -141,9 +168,10 @@ step_result step_compute(machine *m, engine *e, const weft_op *op) {
   const weft_compute_op *compute = op->compute.op;
   if (compute->kind == WEFT_COMPUTE_MATMUL_TILES) return compute_product(m, e, op, &m->program->stages[op->stage]);
   product_finish(m, &e->acc);
-  if (compute->kind == WEFT_COMPUTE_GENERIC) return compute_generic(m, e, op, &compute->generic);
-  if (compute->kind == WEFT_COMPUTE_SCALAR) return compute_scalar(m, e, op, &compute->scalar);
-  return compute_in_place(m, e, op);
+  step_result result = compute->kind == WEFT_COMPUTE_GENERIC  ? compute_generic(m, e, op, &compute->generic)
+                       : compute->kind == WEFT_COMPUTE_SCALAR ? compute_scalar(m, e, op, &compute->scalar)
+                                                              : compute_in_place(m, e, op);
+  return result == STEP_DONE ? check_held(m, e, op) : result;
 }
 
 /* ---- packing ---- */

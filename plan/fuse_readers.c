@@ -28,6 +28,7 @@ typedef struct fuser {
   uint64_t edge_count, edge_capacity;
   reader *readers;
   uint64_t reader_count;
+  weft_site *sender_at[2]; /**< by operand and site of the mesh: who sends to it; chip UINT16_MAX: nobody */
   bool by_rows;
   bool failed;
 } fuser;
@@ -158,13 +159,36 @@ static bool fuse_reader(fuser *f, uint64_t at, uint64_t index, uint64_t reads, u
   return true;
 }
 
+/** Who sends to a site of the mesh; NULL outside it. */
+static weft_site *sender_at(const fuser *f, weft_site at, uint32_t operand) {
+  const weft_placement *placement = f->program->placement;
+  if (at.x >= placement->mesh_cols || at.y >= placement->mesh_rows) return NULL;
+  return &f->sender_at[operand][at.y * placement->mesh_cols + at.x];
+}
+
+/** The validator takes the first group of an operand that holds a site for the one that it receives from: a site has
+ * one sender for an operand, in all sections. */
+static bool may_send(const fuser *f, uint64_t at, uint64_t reads, uint64_t sites, uint32_t operand) {
+  for (uint64_t i = 0; i < sites; i++) {
+    const weft_site *sender = sender_at(f, f->readers[at + i * reads].site, operand);
+    if (!sender || (sender->chip == 0 && !weft_site_equal(*sender, f->readers[at].site))) return false;
+  }
+  return true;
+}
+
+static void note_sender(fuser *f, uint64_t at, uint64_t reads, uint64_t sites, uint32_t operand) {
+  for (uint64_t i = 0; i < sites; i++) *sender_at(f, f->readers[at + i * reads].site, operand) = f->readers[at].site;
+}
+
 static void fuse_operand(fuser *f, uint64_t section, uint32_t operand) {
   f->by_rows = operand == 0;
   list_readers(f, plan_section_stages(f->program, section), operand);
   weft_span items = plan_section_items(f->program, section);
   for (uint64_t at = 0; at < f->reader_count && !f->failed;) {
     uint64_t reads = reads_at(f, at), sites = run_length(f, at, reads, items);
-    for (uint64_t i = 0; sites > 1 && i < reads && !f->failed; i++)
+    bool fuses = sites > 1 && may_send(f, at, reads, sites, operand);
+    if (fuses) note_sender(f, at, reads, sites, operand);
+    for (uint64_t i = 0; fuses && i < reads && !f->failed; i++)
       f->failed = !fuse_reader(f, at, i, reads, sites, operand);
     at += reads * sites;
   }
@@ -189,6 +213,7 @@ static bool may_fuse(const weft_program *program, const weft_target *target) {
   if ((target->interconnects & multicast) != multicast || !(target->handshakes >> WEFT_HANDSHAKE_SEMAPHORE & 1) ||
       !(target->handshakes >> WEFT_HANDSHAKE_TOKEN & 1))
     return false;
+  if (program->placement->mesh_cols > UINT16_MAX || program->placement->mesh_rows > UINT16_MAX) return false;
   if (program->placement->group_count || program->work.k_trip != WEFT_NONE) return false;
   for (uint64_t s = 0; s < program->stage_count; s++)
     if (program->placement->site_of[s].chip) return false;
@@ -225,7 +250,13 @@ static weft_status fuse(fuser *f, weft_diag *diag) {
   f->stages = WEFT_NEW_ARRAY(program->arena, weft_stage, program->stage_count);
   f->readers = WEFT_NEW_ARRAY(f->scratch, reader, program->stage_count + 1);
   f->ports = plan_ports_find(program, f->scratch);
-  if (!sections || !f->stages || !f->readers || !f->ports) return weft_error_memory(diag);
+  const uint64_t sites = program->placement->mesh_cols * program->placement->mesh_rows;
+  for (int operand = 0; operand < 2; operand++) {
+    f->sender_at[operand] = WEFT_NEW_ARRAY(f->scratch, weft_site, sites);
+    for (uint64_t i = 0; f->sender_at[operand] && i < sites; i++) f->sender_at[operand][i].chip = UINT16_MAX;
+  }
+  if (!sections || !f->stages || !f->readers || !f->ports || !f->sender_at[0] || !f->sender_at[1])
+    return weft_error_memory(diag);
   if (program->stage_count) memcpy(f->stages, program->stages, program->stage_count * sizeof *f->stages);
   for (uint64_t k = 0; k < plan_section_count(program) && !f->failed; k++) {
     weft_span old = program->section_count ? program->sections[k].edges : (weft_span){0, program->edge_count};

@@ -182,6 +182,7 @@ static bool prepare(reduction *r) {
   if (!weft_epilogue_prepare(chip, reduce->epilogue, reduce->epilogue_count, reduce->format == WEFT_FP32, reduce->out,
                              reduce->cols, &r->epilogue))
     return false;
+  r->epilogue.narrow = reduce->format == WEFT_INT32 && reduce->epilogue_count;
   r->out_element_bytes = weft_format_bytes(r->epilogue.format);
   if (r->epilogue.stride != reduce->cols || chip->slots[reduce->out].tensor->rows != reduce->rows) {
     weft_chip_fault(chip, WEFT_INVALID, "generate the program again", "the result of the all-reduce is not %llu x %llu",

@@ -49,7 +49,8 @@ static bool resolve_bias(weft_chip *chip, const weft_abi_epilogue *from, bool fl
 
 static bool resolve(weft_chip *chip, const weft_abi_epilogue *from, bool floats, uint64_t cols, void *widened,
                     weft_epilogue_op *op) {
-  *op = (weft_epilogue_op){.kind = from->kind, .m = from->m, .low = from->m, .high = from->s};
+  *op =
+      (weft_epilogue_op){.kind = from->kind, .m = from->m, .low = from->m, .high = from->s, .narrow = from->bits == 32};
   op->shift = (uint64_t)from->s < 63 ? (uint32_t)from->s : 63;
   op->low_f32 = (float)from->m;
   op->high_f32 = (float)from->s;

@@ -63,6 +63,16 @@ static inline void inline_bias_i64(const weft_epilogue *epilogue, const weft_epi
   }
 }
 
+/** Integers that stay in an accumulator of 32 bits. */
+static inline void inline_check_32(const weft_epilogue *epilogue, uint64_t row, uint64_t col, uint64_t count,
+                                   const int64_t *restrict values) {
+  bool misfits = false;
+  for (uint64_t j = 0; j < count; j++) misfits |= (values[j] < INT32_MIN) | (values[j] > INT32_MAX);
+  for (uint64_t j = 0; misfits && j < count; j++)
+    if (values[j] < INT32_MIN || values[j] > INT32_MAX)
+      weft_epilogue_misfit(epilogue, row, col + j, values[j], WEFT_INT32);
+}
+
 static inline void inline_op_i64(const weft_epilogue *epilogue, const weft_epilogue_op *op, uint64_t row, uint64_t col,
                                  uint64_t count, int64_t *restrict values) {
   switch (op->kind) {
@@ -107,7 +117,11 @@ static inline void inline_store_i64(const weft_epilogue *epilogue, uint64_t row,
 
 static inline void inline_row_i64(const weft_epilogue *epilogue, uint64_t row, uint64_t col, uint64_t count,
                                   int64_t *values) {
-  for (uint32_t i = 0; i < epilogue->count; i++) inline_op_i64(epilogue, &epilogue->ops[i], row, col, count, values);
+  if (epilogue->narrow) inline_check_32(epilogue, row, col, count, values);
+  for (uint32_t i = 0; i < epilogue->count; i++) {
+    inline_op_i64(epilogue, &epilogue->ops[i], row, col, count, values);
+    if (epilogue->ops[i].narrow) inline_check_32(epilogue, row, col, count, values);
+  }
   switch (epilogue->format) {
   case WEFT_INT8: inline_store_i64(epilogue, row, col, count, values, INT8_MIN, INT8_MAX); break;
   case WEFT_INT16: inline_store_i64(epilogue, row, col, count, values, INT16_MIN, INT16_MAX); break;

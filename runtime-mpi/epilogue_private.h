@@ -13,6 +13,7 @@ typedef struct weft_epilogue_op {
   int64_t m, low, high;
   uint32_t shift;
   float low_f32, high_f32;
+  bool narrow; /**< integers fit 32 bits after it */
 } weft_epilogue_op;
 
 /** The epilogue of one call and where its values go. */
@@ -22,6 +23,7 @@ typedef struct weft_epilogue {
   weft_format format;
   void *out;
   uint64_t stride; /**< elements between rows of out */
+  bool narrow;     /**< integers fit 32 bits before the first op */
   uint32_t count;
   weft_epilogue_op ops[WEFT_MAX_EPILOGUE];
 } weft_epilogue;

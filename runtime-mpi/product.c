@@ -122,6 +122,7 @@ void weft_product(weft_chip *chip, const weft_abi_product *product) {
   if (!weft_epilogue_prepare(chip, product->epilogue, product->epilogue_count, product->acc == WEFT_ACC_F32,
                              product->out, product->n, &job.epilogue))
     return;
+  job.epilogue.narrow = product->acc == WEFT_ACC_I32 && product->epilogue_count;
   if (chip->kernels->product(&job)) return;
   if (chip->strict)
     weft_chip_fault(chip, WEFT_UNAVAILABLE, "run without --kernel-strict",

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT_ABI_VERSION 4
+#define WEFT_ABI_VERSION 5
 
 /** One chip of a run: its tensors, parameters, transport, threads. Opaque to emitted code. */
 typedef struct weft_chip weft_chip;
@@ -47,6 +47,7 @@ typedef struct weft_abi_epilogue {
   int kind;
   int64_t operand;  /**< BIAS: slot */
   int64_t m, s;     /**< REQUANT; CLAMP: low, high */
+  int bits;         /**< 32: an integer that leaves 32 bits here is a fault; 0: what is stored is checked */
 } weft_abi_epilogue;
 
 /** out[m x n] = epilogue(fold over k of a[m x k] * b[k x n]); extents are those of the operands' blocks. */

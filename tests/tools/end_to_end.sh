@@ -278,6 +278,16 @@ faults)
     done
     cmp result.h5 old.h5 || fail "the old result was touched"
   done
+  # A sum that leaves 32 bits is a fault for all, though what is stored in the end would fit.
+  weft new gemm --m 4 --k 256 --n 8 --dtype int8 --bias --requant 1:40 --range bias=2147483000:2147483647 --range A=1:127 \
+    --range B=1:127 -o wide.json
+  weft tensor make --program wide.json --seed 3 -o wide.h5
+  refused 1 'does not fit Int32' weft eval wide.json --graph --in wide.h5 --out result.h5
+  refused 1 'does not fit Int32' weft eval wide.json --schedule --in wide.h5 --out result.h5
+  for chips in 1 2; do
+    compiled wide wide.json --chips $chips --split rows
+    refused 1 'does not fit Int32' wide/run-local --in wide.h5 --out result.h5
+  done
   got=0
   $launch -n 3 out/run --in digits.h5 --out result.h5 > rank.txt 2>&1 || got=$?
   [ $got != 0 ] && grep -q '2' rank.txt && [ "$(grep '^weft: ' rank.txt | grep -vc 'warning:')" = 1 ] || { cat rank.txt; fail "wrong rank count"; }
