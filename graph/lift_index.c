@@ -227,10 +227,13 @@ static weft_status lift_update(weft_lift *l, uint32_t id) {
   const weft_tensor *state = &l->program->tensors[g->tensor];
   const weft_indirect_tile *term = store->store.pattern.origin.indirect;
   const int64_t width = (int64_t)weft_page_width(g);
-  bool row = term && term->tile_stride == state->tiles.cols_t && g->block_w == state->tiles.cols_t &&
-             g->sub_rows == 1 && runs_over(generic, 1, (uint64_t)width) && affine_map_is(&generic->out, 0, 1);
-  bool column = !row && term && term->tile_stride == 1 && g->block_w == 1 && g->sub_rows == state->tiles.rows_t &&
-                runs_over(generic, WEFT_GRAPH_TILE, 1) && affine_map_is(&generic->out, width, 0);
+  uint64_t stored;
+  bool row = term && term->tile_stride == state->tiles.cols_t && !weft_mul_overflow(g->block_w, g->sub_cols, &stored) &&
+             stored == state->tiles.cols_t && g->sub_rows == 1 && runs_over(generic, 1, (uint64_t)width) &&
+             affine_map_is(&generic->out, 0, 1);
+  bool column = !row && term && term->tile_stride == 1 && g->block_w == 1 && g->sub_cols == 1 &&
+                g->sub_rows == state->tiles.rows_t && runs_over(generic, WEFT_GRAPH_TILE, 1) &&
+                affine_map_is(&generic->out, width, 0);
   weft_lift_source x, at, ids;
   weft_body index;
   if (state->role != WEFT_ROLE_STATE || (!row && !column) || stage->in_count != 2 || generic->in_count != 2 ||
@@ -243,11 +246,12 @@ static weft_status lift_update(weft_lift *l, uint32_t id) {
   if (status != WEFT_OK) return status;
   const uint64_t extent = row ? state->elems.rows : state->elems.cols;
   bool moves = row ? x.load && x.walk.base == 0 && x.walk.block_h == 1 && x.walk.block_w == g->block_w &&
-                         weft_map_is(&generic->ins[0], 0, 0, 1)
+                         (g->sub_cols <= 1 || x.walk.sub_w == g->block_w) && weft_map_is(&generic->ins[0], 0, 0, 1)
                    : x.load && walks_tiles(g, &x.walk, 1, 0) && weft_map_is(&generic->ins[0], 0, 1, 0);
   bool one = at.load && at.value == ids.value && !index.node_count && walks_tiles(g, &at.walk, at.walk.sub_h, 0) &&
-             !at.walk.sub_h && !ids.walk.sub_h && ids.walk.base == 0 && weft_map_is(&generic->ins[1], 0, 0, 0) &&
-             term->elems_per_tile == WEFT_GRAPH_TILE && term->bound.first == 0 && term->bound.second + 1 == extent &&
+             !at.walk.sub_h && !ids.walk.sub_h && (g->sub_cols <= 1 || !ids.walk.sub_w) && ids.walk.base == 0 &&
+             weft_map_is(&generic->ins[1], 0, 0, 0) && term->elems_per_tile == WEFT_GRAPH_TILE &&
+             term->bound.first == 0 && term->bound.second + 1 == extent &&
              (row ? is_term(generic->out.indirect, 1, width, (uint64_t)width * WEFT_GRAPH_TILE)
                   : is_term(generic->out.indirect, 1, 1, WEFT_GRAPH_TILE));
   if (!moves || !one) return weft_lift_refuse(l, id, "it stores by index otherwise than a row or a column of a state");

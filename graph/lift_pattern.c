@@ -84,8 +84,8 @@ weft_status weft_lift_geometry(weft_lift *l, uint32_t store, weft_geometry *g) {
                        .block_w = walk.block_w};
   if (!tensor->tiles.rows_t || !cols_t) return WEFT_OK;
   if (indexed) { // where it stores is for the compute to say
-    if (walk.base || g->sub_cols != 1 || (walk.block_w > 1 && walk.stride_w != 1) || walk.block_h != 1 ||
-        (g->sub_rows > 1 && walk.sub_h != cols_t))
+    if (walk.base || (walk.block_w > 1 && walk.stride_w != 1) || walk.block_h != 1 ||
+        (g->sub_cols > 1 && walk.sub_w != walk.block_w) || (g->sub_rows > 1 && walk.sub_h != cols_t))
       return weft_lift_refuse(l, store, "it does not store a row or a column of '%s' by index", tensor->name);
     return WEFT_OK;
   }

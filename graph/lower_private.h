@@ -7,7 +7,7 @@
 
 /** Most tiles of a page where a row may be computed in parts, and of a row that a copy moves at once. */
 #define WEFT_PART_TILES 8
-#define WEFT_STRIP_TILES 256
+#define WEFT_STRIP_TILES WEFT_PART_TILES
 
 /** A row of ops that ends in one stored value: a head and its epilogues. */
 typedef struct weft_unit {

@@ -22,6 +22,12 @@ weft_elem_access unit_map(weft_lowering *l, int64_t base, int64_t row, int64_t c
   return (weft_elem_access){.base = base, .terms = terms, .term_count = count};
 }
 
+uint64_t unit_part(uint64_t tiles) {
+  uint64_t part = weft_min_u64(tiles, WEFT_PART_TILES);
+  while (part && tiles % part) part--;
+  return part;
+}
+
 int64_t unit_page_width(const unit_plan *p) { return (int64_t)(p->page_t * WEFT_GRAPH_TILE); }
 
 weft_access_pattern unit_result_pattern(const unit_plan *p) {

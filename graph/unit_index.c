@@ -94,7 +94,8 @@ weft_status unit_plan_update(unit_plan *p, const weft_graph_op *op) {
   unit_index *index = WEFT_NEW(l->scratch, unit_index);
   p->rows = !op->axis;
   p->rows_t = op->axis ? p->plane.rows_t : 1;
-  p->cols_t = p->page_t = op->axis ? 1 : cols_t;
+  p->cols_t = op->axis ? 1 : cols_t;
+  p->page_t = unit_part(p->cols_t);
   unit_compute *c = unit_add_compute(p, op->name, out->name, out->dtype, 2);
   if (!c || !index) return weft_error_memory(l->diag);
   *index = (unit_index){.value = op->ins[2],
@@ -106,7 +107,8 @@ weft_status unit_plan_update(unit_plan *p, const weft_graph_op *op) {
     p->store_pattern = tile_walk(p, cols_t, 0, cols_t);
     c->ins[0] = unit_loaded(op->ins[1], tile_walk(p, 1, 0, weft_value_plane(&l->graph->values[op->ins[1]]).cols_t));
   } else {
-    p->store_pattern = unit_block(unit_address(l, 0, NULL, 0), 1, cols_t, cols_t);
+    const weft_step along[] = {{WEFT_VAR_SUB_W, p->page_t}};
+    p->store_pattern = unit_block(unit_address(l, 0, along, p->page_t != cols_t), 1, p->page_t, cols_t);
     c->ins[0] = unit_loaded(op->ins[1], p->store_pattern);
   }
   c->ins[1] = unit_loaded(op->ins[2], element);

@@ -64,6 +64,8 @@ weft_tile_addr unit_address(weft_lowering *l, uint64_t base, const weft_step *st
 weft_access_pattern unit_block(weft_tile_addr origin, uint64_t h, uint64_t w, uint64_t stride_h);
 /** Base and strides along the row and the column of a Generic; a stride of 0 leaves the term out. */
 weft_elem_access unit_map(weft_lowering *l, int64_t base, int64_t row, int64_t col);
+/** Tiles of a part of a row of so many: the greatest divisor that is at most WEFT_PART_TILES. */
+uint64_t unit_part(uint64_t tiles);
 /** Elements of a page of the result along a row. */
 int64_t unit_page_width(const unit_plan *p);
 /** How the result is walked: also the pattern of an operand that is walked tile for tile with it. */

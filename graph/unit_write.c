@@ -213,7 +213,7 @@ static bool write_store(unit_plan *p, uint32_t item, uint32_t buffer, uint32_t i
   if (!stage) return false;
   stage->store.tensor = p->l->tensor_of[p->out];
   stage->store.pattern = p->store_index ? p->store_pattern : unit_result_pattern(p);
-  stage->store.sub_blocks = (weft_pair){p->rows_t, p->store_index || !p->page_t ? 1 : p->cols_t / p->page_t};
+  stage->store.sub_blocks = (weft_pair){p->rows_t, p->page_t ? p->cols_t / p->page_t : 1};
   if (!p->store_index) return true;
   stage->store.pattern.origin.indirect = indirect_term(p, p->store_index, index);
   return stage->store.pattern.origin.indirect != NULL;
@@ -269,12 +269,9 @@ static bool may_be_parted(const weft_graph *graph, const weft_unit *unit) {
   return true;
 }
 
-/** Tiles of a page of a row unit: the whole row, or the greatest part of at most WEFT_PART_TILES that divides it. */
+/** Tiles of a page of a row unit: the whole row, or the greatest part of it that is allowed. */
 static uint64_t row_page(const weft_graph *graph, const weft_unit *unit, uint64_t cols_t) {
-  if (cols_t <= WEFT_PART_TILES || !may_be_parted(graph, unit)) return cols_t;
-  uint64_t page_t = WEFT_PART_TILES;
-  while (cols_t % page_t) page_t--;
-  return page_t;
+  return may_be_parted(graph, unit) ? unit_part(cols_t) : cols_t;
 }
 
 weft_status weft_lower_unit(weft_lowering *l, const weft_unit *unit) {

@@ -66,6 +66,16 @@ const weft_matmul_tiles *plan_matmul_of(const weft_stage *stage);
 bool plan_buffer_is_acc(const weft_program *program, uint32_t buffer);
 /** Partial tiles an output tile's running fold holds at most: 1 + log2 of the segments. */
 uint64_t plan_fold_levels(uint32_t segments);
+/** How down x across blocks, both at least 1, lie on the mesh of a chip: by row and column, round again where there are
+ * more. Rows of blocks that leave rows of sites free go on there, band below band; columns of blocks likewise, stack
+ * beside stack. */
+typedef struct plan_grid {
+  uint64_t rows, cols;    /**< sites used */
+  uint64_t bands, stacks; /**< at least 1; only one of them is more */
+  uint64_t rounds;        /**< blocks of the busiest site */
+} plan_grid;
+plan_grid plan_grid_of(const weft_target *target, uint64_t down, uint64_t across);
+
 /** The greatest divisor of `value` that is at most `limit` (both at least 1). */
 uint64_t plan_divisor(uint64_t value, uint64_t limit);
 /** The sections of a program, at least one: the whole program when it has none. */

@@ -373,12 +373,22 @@ static weft_site site_by_index(const placer *p, const plan_unit *unit, uint64_t 
   return site_at(p, unit, index / p->target->mesh_cols, index % p->target->mesh_cols);
 }
 
+/** The site of block (i, j) of a grid of blocks. */
+static weft_site site_of_block(const placer *p, const plan_unit *unit, const plan_grid *grid, uint64_t i, uint64_t j) {
+  const uint64_t mesh_rows = p->target->mesh_rows, mesh_cols = p->target->mesh_cols;
+  if (grid->bands > 1) return site_at(p, unit, i + grid->rows / grid->bands * (j / mesh_cols % grid->bands), j);
+  if (grid->stacks > 1) return site_at(p, unit, i, j + grid->cols / grid->stacks * (i / mesh_rows % grid->stacks));
+  return site_at(p, unit, i, j);
+}
+
 static void place_matmul_item(placer *p, uint64_t u, const weft_work_item *item, const weft_block_plan *plan,
                               bool alone) {
   const plan_unit *unit = &p->units.items[u];
   uint64_t rows = weft_min_u64(unit->rows, item->h_t), cols = weft_min_u64(unit->cols, item->w_t);
   uint64_t down = weft_ceil_div(rows, plan->per_site_m), across = weft_ceil_div(cols, plan->per_site_n);
   uint64_t ibw = plan_divisor(weft_max_u64(unit->k_tiles, 1), plan->block.ibw);
+  plan_grid grid = {.bands = 1, .stacks = 1};
+  if (alone && down && across) grid = plan_grid_of(p->target, down, across);
   for (uint64_t i = 0; i < down && !p->failed; i++)
     for (uint64_t j = 0; j < across && !p->failed; j++) {
       block b = {.row0 = i * plan->per_site_m,
@@ -390,7 +400,7 @@ static void place_matmul_item(placer *p, uint64_t u, const weft_work_item *item,
       b.cols = weft_min_u64(plan->per_site_n, cols - b.col0);
       weft_pair coord = {item->coord.first * down + i, item->coord.second * across + j};
       b.item = (weft_work_item){0, coord, item->row0_t + b.row0, item->col0_t + b.col0, b.rows, b.cols};
-      b.site = site_at(p, unit, coord.first, coord.second);
+      b.site = site_of_block(p, unit, &grid, coord.first, coord.second);
       b.index = i * across + j;
       b.count = alone ? down * across : 2;
       clone_unit(p, u, &b);

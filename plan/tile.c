@@ -76,13 +76,29 @@ typedef struct choice {
   double seconds;
 } choice;
 
+plan_grid plan_grid_of(const weft_target *target, uint64_t down, uint64_t across) {
+  const uint64_t mesh_rows = target->mesh_rows, mesh_cols = target->mesh_cols;
+  plan_grid grid = {weft_min_u64(down, mesh_rows), weft_min_u64(across, mesh_cols), 1, 1, 0};
+  if (down < mesh_rows && across > mesh_cols) {
+    grid.bands = weft_min_u64(mesh_rows / down, weft_ceil_div(across, mesh_cols));
+    grid.rows = down * grid.bands;
+  } else if (across < mesh_cols && down > mesh_rows) {
+    grid.stacks = weft_min_u64(mesh_cols / across, weft_ceil_div(down, mesh_rows));
+    grid.cols = across * grid.stacks;
+  }
+  grid.rounds = weft_ceil_div(weft_ceil_div(down, grid.rows / grid.bands), grid.stacks) *
+                weft_ceil_div(weft_ceil_div(across, grid.cols / grid.stacks), grid.bands);
+  return grid;
+}
+
 /** Blocks that one site has to do, one after the other; the sites in use are counted too. */
 static double count_rounds(const weft_target *target, const section_need *need, choice *c) {
   uint64_t down = weft_ceil_div(weft_max_u64(need->rows, 1), c->per_m),
            across = weft_ceil_div(weft_max_u64(need->cols, 1), c->per_n);
-  c->grid_rows = weft_min_u64(down, target->mesh_rows);
-  c->grid_cols = weft_min_u64(across, target->mesh_cols);
-  return (double)weft_ceil_div(down, c->grid_rows) * (double)weft_ceil_div(across, c->grid_cols);
+  const plan_grid grid = plan_grid_of(target, down, across);
+  c->grid_rows = grid.rows;
+  c->grid_cols = grid.cols;
+  return (double)grid.rounds;
 }
 
 /** Makes the block smaller until the accumulator holds it, then the pages until local memory holds those of all its

@@ -227,7 +227,7 @@ static uint64_t stages_of_kind(const weft_program *program, weft_stage_kind kind
   return count;
 }
 
-/** Rows of more than 256 tiles are moved strip by strip and computed in pages of at most 8 tiles. */
+/** Wide rows are moved in strips, and computed in pages, of at most 8 tiles. */
 static void test_wide_rows(void **state) {
   fixture *f = *state;
   uint32_t a = input(f, "a", WEFT_FP32, 35, 9001), b = input(f, "b", WEFT_FP32, 35, 11999);
@@ -245,10 +245,27 @@ static void test_wide_rows(void **state) {
   weft_program *program;
   expect_ok(weft_graph_lower(f->graph, &program, f->diag), f->diag);
   for (uint64_t i = 0; i < program->stage_count; i++)
-    if (program->stages[i].kind == WEFT_STAGE_STORE) assert_true(program->stages[i].store.pattern.block_w <= 256);
+    if (program->stages[i].kind == WEFT_STAGE_STORE) assert_true(program->stages[i].store.pattern.block_w <= 8);
   const weft_stage *last = &program->stages[program->stage_count - 1];
   assert_true(last->store.pattern.block_w == 5 && last->store.sub_blocks.second == 75); // 375 tiles are 3 x 5 x 5 x 5
-  assert_int_equal(stages_of_kind(program, WEFT_STAGE_STORE), 3 + 2 * 2 + 1); // by strip; rows 1 to 32 and the last
+  assert_int_equal(stages_of_kind(program, WEFT_STAGE_STORE), 83 + 2 * 47 + 1); // by strip; rows 1 to 32 and the last
+  weft_program_free(program);
+}
+
+/** A wide row of a state is replaced in pages, too. */
+static void test_wide_updates(void **state) {
+  fixture *f = *state;
+  uint32_t x = input(f, "x", WEFT_FP32, 1, 630), pos = input(f, "pos", WEFT_INT32, 1, 1);
+  weft_graph_range(f->graph, pos, 0, 39);
+  uint32_t rows = weft_graph_state(f->graph, "rows", WEFT_FP32, 2, (const uint64_t[]){40, 630});
+  weft_graph_update(f->graph, "rows.next", rows, x, pos, 0);
+  expect_round(f);
+  weft_program *program;
+  expect_ok(weft_graph_lower(f->graph, &program, f->diag), f->diag);
+  const weft_stage *last = &program->stages[program->stage_count - 1];
+  assert_int_equal(last->kind, WEFT_STAGE_STORE);
+  assert_int_equal(last->store.pattern.block_w, 5); // 20 tiles
+  assert_true(last->store.sub_blocks.first == 1 && last->store.sub_blocks.second == 4);
   weft_program_free(program);
 }
 
@@ -262,6 +279,7 @@ int main(void) {
                                      TEST(test_one_update_a_state),
                                      TEST(test_state_forms),
                                      TEST(test_slices_are_folded),
-                                     TEST(test_wide_rows)};
+                                     TEST(test_wide_rows),
+                                     TEST(test_wide_updates)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
