@@ -165,6 +165,20 @@ static void test_trip(void **state) {
                 (unsigned long long)c.harmless);
 }
 
+/** Carries and a trip: attention whose maximum, sum and result are folded block by block. */
+static void test_flash(void **state) {
+  (void)state;
+  counts c = {0};
+  weft_program *program = NULL;
+  assert_int_equal(weft_program_read_file(WEFT_SOURCE_DIR "/data/samples/flash-attention.json", &program, graph_diag),
+                   WEFT_OK);
+  plan_for(program, "cpu", "synthesize_handshakes");
+  mutate_program("flash", program, &c);
+  weft_program_free(program);
+  print_message("mutants: %llu refused, %llu harmless\n", (unsigned long long)c.refused,
+                (unsigned long long)c.harmless);
+}
+
 static void test_multicast(void **state) {
   (void)state;
   static const char *const names[] = {"template-gemm", "template-gemm-ragged", "placed-gemm-2x2-multicast"};
@@ -184,8 +198,8 @@ int main(int argc, char **argv) {
   if (argc > 1) cases = strtoull(argv[1], NULL, 10);
   if (argc > 2) first_seed = strtoull(argv[2], NULL, 10);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_scheduled), cmocka_unit_test(test_planned), cmocka_unit_test(test_trip),
-      cmocka_unit_test(test_multicast), cmocka_unit_test(test_machine),
+      cmocka_unit_test(test_scheduled), cmocka_unit_test(test_planned),   cmocka_unit_test(test_trip),
+      cmocka_unit_test(test_flash),     cmocka_unit_test(test_multicast), cmocka_unit_test(test_machine),
   };
   return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }

@@ -230,10 +230,78 @@ static void test_advanced(void **state) {
   weft_graph_free(graph);
 }
 
+/* ---- attention block by block ---- */
+
+enum { HEADS = 4, SIZE = 40, KEYS = 100 };
+
+/** One row of data/samples/flash-attention.json by its definition, in fp32: running maximum, sum and result. */
+static void attend_row(const weft_array_set *in, uint64_t row, int64_t position, float *result) {
+  float most = -INFINITY, sum = 0;
+  for (uint64_t c = 0; c < SIZE; c++) result[c] = 0;
+  for (uint64_t block = 0; block <= (uint64_t)position / 32; block++) {
+    float scores[32], found = -INFINITY, total = 0;
+    for (uint64_t j = 0; j < 32; j++) {
+      uint64_t key = block * 32 + j;
+      float score = 0;
+      for (uint64_t k = 0; k < SIZE && key < KEYS; k++)
+        score = score + real_at(in, "q", row, k) * real_at(in, "k", key, k);
+      scores[j] = key <= (uint64_t)position ? score * (float)pow(SIZE, -0.5) : -INFINITY;
+      found = scores[j] > found ? scores[j] : found;
+    }
+    float next = most > found ? most : found, correction = weft_expf(most - next);
+    for (uint64_t j = 0; j < 32; j++) {
+      scores[j] = weft_expf(scores[j] - next);
+      total = total + scores[j];
+    }
+    sum = sum * correction + total;
+    for (uint64_t c = 0; c < SIZE; c++) {
+      float mixed = 0;
+      for (uint64_t j = 0; j < 32; j++)
+        mixed = mixed + scores[j] * (block * 32 + j < KEYS ? real_at(in, "v", block * 32 + j, c) : 0.0f);
+      result[c] = result[c] * correction + mixed;
+    }
+    most = next;
+  }
+  for (uint64_t c = 0; c < SIZE; c++) result[c] = result[c] * (1.0f / sum);
+}
+
+static void test_flash(void **state) {
+  (void)state;
+  static const char *const targets[] = {"cpu", "mesh-8x8", "rdu"};
+  for (int t = 0; t < 3; t++) {
+    weft_program *program = NULL;
+    weft_array_set in = {0};
+    assert_int_equal(weft_program_read_file(WEFT_SOURCE_DIR "/data/samples/flash-attention.json", &program, graph_diag),
+                     WEFT_OK);
+    make_inputs(program, 31, &in);
+    plan_for(program, targets[t], NULL);
+    assert_int_equal(weft_program_phase(program), WEFT_PHASE_VERIFIED);
+    for (int64_t position = 0; position < KEYS; position += position % 32 < 30 ? 15 : 1) {
+      set_position(&in, position);
+      for (uint64_t seed = 0; seed < 3; seed++) {
+        weft_array_set out = {0};
+        assert_int_equal(run_program(program, &in, seed != 0, seed, &out, graph_diag), WEFT_OK);
+        for (uint64_t r = 0; r < HEADS; r++) {
+          float want[SIZE];
+          attend_row(&in, r, position, want);
+          for (uint64_t c = 0; c < SIZE; c++) {
+            float found = real_at(&out, "y", r, c);
+            assert_memory_equal(&found, &want[c], sizeof found);
+          }
+        }
+        weft_array_set_free(&out);
+      }
+    }
+    weft_array_set_free(&in);
+    weft_program_free(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_planned),      cmocka_unit_test(test_lifted),  cmocka_unit_test(test_partitioned),
-      cmocka_unit_test(test_rows_refused), cmocka_unit_test(test_refused), cmocka_unit_test(test_advanced),
+      cmocka_unit_test(test_planned),     cmocka_unit_test(test_flash),        cmocka_unit_test(test_lifted),
+      cmocka_unit_test(test_partitioned), cmocka_unit_test(test_rows_refused), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_advanced),
   };
   return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }

@@ -112,6 +112,7 @@ PARTS = {
     "rope": lambda d, o: {"y": rope_heads(d["x"], int(o["heads"]), d["cos"], d["sin"])},
     "embedding": lambda d, o: {"y": d["table"][d["ids"][:, 0]]},
     "attention": lambda d, o: {"y": attention(d, o)},
+    "flash": lambda d, o: {"y": attend(d["q"], d["k"], d["v"], 1, 1, [d["pos"][0, 0] + 1] * len(d["q"]))},
     "route": lambda d, o: route(d),
     "conv": lambda d, o: conv(d, int(o["steps"])),
     "decoder": lambda d, o: decoder(d, o, o["got"]["text"]),
