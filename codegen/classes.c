@@ -17,6 +17,7 @@ typedef struct chip_class {
   uint32_t *chips;
   uint32_t count;
   uint64_t hash;
+  bool *kept;        /**< by parameter outside of sections: it is printed in the row */
   int64_t *index_of; /**< by parameter: its index in the row, or -1 when it is printed as a constant */
   uint64_t row_length;
   weft_function *functions;
@@ -32,7 +33,7 @@ static bool text_equal(const weft_text *a, const weft_text *b) {
 static bool same_class(const weft_chip_code *a, const weft_chip_code *b) {
   if (!text_equal(&a->text, &b->text) || a->parameter_count != b->parameter_count) return false;
   for (uint64_t i = 0; i < a->parameter_count; i++)
-    if (a->parameters[i].count != b->parameters[i].count) return false;
+    if (a->parameters[i].count != b->parameters[i].count || a->parameters[i].kind != b->parameters[i].kind) return false;
   if (a->section_count != b->section_count || a->name_count != b->name_count) return false;
   for (uint64_t i = 0; i < a->section_count; i++)
     if (!text_equal(&a->sections[i].text, &b->sections[i].text)) return false;
@@ -63,24 +64,75 @@ static weft_status group(const weft_chip_code *codes, uint32_t chips, weft_arena
   return WEFT_OK;
 }
 
-/** Which parameters stay in the row: those outside of sections, blocks always, scalars where chips differ; then the part of each
- * section. */
+/* ---- parameters ---- */
+
+static const int64_t *values_of(const weft_chip_code *codes, const chip_class *class, uint32_t member,
+                                uint64_t parameter) {
+  const weft_chip_code *code = &codes[class->chips[member]];
+  return code->values + code->parameters[parameter].first;
+}
+
+static bool varies(const weft_chip_code *codes, const chip_class *class, uint64_t parameter) {
+  uint64_t count = codes[class->first_chip].parameters[parameter].count;
+  for (uint32_t c = 1; c < class->count; c++)
+    for (uint64_t v = 0; v < count; v++)
+      if (values_of(codes, class, c, parameter)[v] != values_of(codes, class, 0, parameter)[v]) return true;
+  return false;
+}
+
+static uint64_t parameter_hash(const weft_chip_code *codes, const chip_class *class, uint64_t parameter) {
+  uint64_t count = codes[class->first_chip].parameters[parameter].count, hash = count;
+  for (uint32_t c = 0; c < class->count; c++)
+    hash = weft_hash_bytes(hash, values_of(codes, class, c, parameter), count * sizeof(int64_t));
+  return hash;
+}
+
+static bool same_numbers(const weft_chip_code *codes, const chip_class *class, uint64_t a, uint64_t b) {
+  const weft_parameter *parameters = codes[class->first_chip].parameters;
+  if (parameters[a].count != parameters[b].count) return false;
+  for (uint32_t c = 0; c < class->count; c++)
+    if (memcmp(values_of(codes, class, c, a), values_of(codes, class, c, b), parameters[a].count * sizeof(int64_t)) != 0)
+      return false;
+  return true;
+}
+
+/** Which parameters outside of sections stay in the row, after the chip's number: blocks always, others where chips differ;
+ * equal ones once. */
+static weft_status layout_outside(const weft_chip_code *codes, chip_class *class, weft_arena *arena, weft_diag *diag) {
+  const weft_chip_code *first = &codes[class->first_chip];
+  uint64_t size = 16;
+  while (size < 2 * first->parameter_count) size *= 2;
+  uint64_t *table = WEFT_NEW_ARRAY(arena, uint64_t, size); /* parameter + 1, by hash */
+  class->index_of = WEFT_NEW_ARRAY(arena, int64_t, first->parameter_count);
+  class->kept = WEFT_NEW_ARRAY(arena, bool, first->parameter_count);
+  if (!class->index_of || !class->kept || !table) return weft_error_memory(diag);
+  class->row_length = 1;
+  for (uint64_t i = 0; i < first->parameter_count; i++) {
+    const weft_parameter *parameter = &first->parameters[i];
+    class->index_of[i] = -1;
+    if (parameter->inside || (parameter->kind != WEFT_PARAMETER_BLOCK && !varies(codes, class, i))) continue;
+    uint64_t at = parameter_hash(codes, class, i) % size;
+    while (table[at] && !same_numbers(codes, class, table[at] - 1, i)) at = (at + 1) % size;
+    if (table[at]) {
+      class->index_of[i] = class->index_of[table[at] - 1];
+      continue;
+    }
+    table[at] = i + 1;
+    class->kept[i] = true;
+    class->index_of[i] = (int64_t)class->row_length;
+    class->row_length += parameter->count;
+  }
+  return WEFT_OK;
+}
+
+/** The row: the chip's number, what stays outside of sections, the part of each section. */
 static weft_status layout_row(const weft_chip_code *codes, chip_class *class, weft_arena *arena, weft_diag *diag) {
   const weft_chip_code *first = &codes[class->first_chip];
-  class->index_of = WEFT_NEW_ARRAY(arena, int64_t, first->parameter_count);
   class->base_of = WEFT_NEW_ARRAY(arena, uint64_t, first->section_count);
-  if (!class->index_of || !class->base_of) return weft_error_memory(diag);
-  for (uint64_t i = 0; i < first->parameter_count; i++) {
-    bool varies = first->parameters[i].block;
-    for (uint32_t c = 1; c < class->count && !varies; c++) {
-      const weft_chip_code *other = &codes[class->chips[c]];
-      varies = other->values[other->parameters[i].first] != first->values[first->parameters[i].first];
-    }
-    varies = varies && !first->parameters[i].inside;
-    class->index_of[i] = varies ? (int64_t)class->row_length : -1;
-    if (varies) class->row_length += first->parameters[i].count;
-  }
-  weft_status status = weft_codegen_group_sections(codes, class->chips, class->count, arena, &class->functions, &class->function_count,
+  if (!class->base_of) return weft_error_memory(diag);
+  weft_status status = layout_outside(codes, class, arena, diag);
+  if (status != WEFT_OK) return status;
+  status = weft_codegen_group_sections(codes, class->chips, class->count, arena, &class->functions, &class->function_count,
                                                    &class->function_of, diag);
   for (uint64_t s = 0; status == WEFT_OK && s < first->section_count; s++) {
     class->base_of[s] = class->row_length;
@@ -102,12 +154,28 @@ static void print_parameter(const printer *p, uint64_t parameter) {
   const weft_section_code *section = p->function ? &code->sections[p->function->sections[0]] : NULL;
   const weft_parameter *what = &code->parameters[parameter + (section ? section->first_parameter : 0)];
   int64_t index = section ? p->function->column_of[parameter] : p->class->index_of[parameter];
-  if (what->block)
-    weft_text_i64(p->out, index);
-  else if (index < 0)
-    weft_text_i64(p->out, code->values[what->first]);
-  else
-    weft_text_printf(p->out, "(uint64_t)p[%" PRId64 "]", index);
+  const int64_t *values = code->values + what->first;
+  switch (what->kind) {
+    case WEFT_PARAMETER_SCALAR:
+    case WEFT_PARAMETER_EXTENT:
+      if (index < 0)
+        weft_text_i64(p->out, values[0]);
+      else
+        weft_text_printf(p->out, "(uint64_t)p[%" PRId64 "]", index);
+      break;
+    case WEFT_PARAMETER_BLOCK: weft_text_printf(p->out, section ? "p + %" PRId64 : "%" PRId64, index); break;
+    case WEFT_PARAMETER_SIZE:
+      if (index < 0)
+        weft_text_printf(p->out, ".rows = %" PRIu64 ", .cols = %" PRIu64, (uint64_t)values[0], (uint64_t)values[1]);
+      else
+        weft_text_printf(p->out, ".size = %" PRId64, index);
+      break;
+    case WEFT_PARAMETER_WORK:
+      if (index >= 0)
+        weft_text_printf(p->out, ", .work = %" PRId64, index);
+      else if (values[0])
+        weft_text_printf(p->out, ", .flops = %" PRId64, values[0]);
+  }
 }
 
 /** What a name has in common with the others of its place. */
@@ -148,8 +216,7 @@ static void print_section(const printer *p, uint64_t section) {
 }
 
 /** A text with every placeholder replaced. */
-static void substitute(const printer *p, const weft_text *text) {
-  const char *at = text->data, *end = at + text->length;
+static void substitute(const printer *p, const char *at, const char *end) {
   while (at < end) {
     const char *mark = at;
     while (mark < end && (*mark == PLACE_END || (unsigned char)*mark > PLACE_SECTION || *mark == 0)) mark++;
@@ -170,40 +237,73 @@ static void print_functions(printer *p) {
     p->function = &p->class->functions[f];
     weft_text_printf(p->out,
                      "static void section_%" PRIu32
-                     "(weft_chip *chip, const int64_t *p, const int64_t *s) {\n  (void)p, (void)s;\n",
+                     "(weft_chip *chip, const int64_t *p, const int64_t *s) {\n",
                      f);
-    substitute(p, &code->sections[p->function->sections[0]].text);
+    const weft_text *body = &code->sections[p->function->sections[0]].text;
+    substitute(p, body->data, body->data + body->length);
     weft_text_puts(p->out, "}\n\n");
   }
   p->function = NULL;
 }
 
-static void print_value(weft_text *out, uint64_t *printed, int64_t value) {
-  if ((*printed)++ % 24 == 23) weft_text_puts(out, "\n    ");
-  weft_text_printf(out, " %" PRId64 ",", value);
+/** The tensor table, a line a slot; equal rows that follow one another, as received blocks do, are one designated range.
+ */
+static void print_tensors(weft_text *out, const char *rows, const char *end) {
+  uint64_t slot = 0;
+  while (rows < end) {
+    size_t length = (size_t)((const char *)memchr(rows, '\n', (size_t)(end - rows)) + 1 - rows);
+    uint64_t times = 1;
+    while ((size_t)(end - rows) >= (times + 1) * length && memcmp(rows, rows + times * length, length) == 0) times++;
+    weft_text_puts(out, "    ");
+    if (times > 1) weft_text_printf(out, "[%" PRIu64 " ... %" PRIu64 "] = ", slot, slot + times - 1);
+    weft_text_append(out, rows, length);
+    rows += times * length;
+    slot += times;
+  }
+}
+
+/** All but the functions. */
+static void print_tables(const printer *p) {
+  const weft_text *text = &p->codes[p->class->first_chip].text;
+  const char *begin = text->data, *end = begin + text->length;
+  const char *rows = memchr(begin, PLACE_ROWS, text->length), *after = memchr(rows + 1, PLACE_ROWS, (size_t)(end - rows - 1));
+  weft_text table = {0};
+  const printer of_rows = {.out = &table, .codes = p->codes, .class = p->class};
+  substitute(p, begin, rows);
+  substitute(&of_rows, rows + 1, after);
+  if (!table.failed) print_tensors(p->out, table.data, table.data + table.length);
+  p->out->failed |= table.failed;
+  weft_text_free(&table);
+  substitute(p, after + 1, end);
+}
+
+static void print_values(weft_text *out, uint64_t *printed, const weft_chip_code *code, uint64_t parameter) {
+  enum { A_LINE = 32 };
+  const weft_parameter *what = &code->parameters[parameter];
+  for (uint64_t v = 0; v < what->count; v++)
+    weft_text_printf(out, "%s%" PRId64 ",", (*printed)++ % A_LINE ? " " : "\n      ", code->values[what->first + v]);
 }
 
 static void print_row(weft_text *out, const weft_chip_code *code, const chip_class *class) {
-  uint64_t printed = 0;
+  uint64_t printed = 1;
   for (uint64_t i = 0; i < code->parameter_count; i++)
-    for (uint64_t v = 0; class->index_of[i] >= 0 && v < code->parameters[i].count; v++)
-      print_value(out, &printed, code->values[code->parameters[i].first + v]);
+    if (class->kept[i]) print_values(out, &printed, code, i);
   for (uint64_t s = 0; s < code->section_count; s++) {
     const weft_section_code *section = &code->sections[s];
     const weft_function *function = &class->functions[class->function_of[s]];
     for (uint64_t i = 0; i < section->parameter_count; i++)
-      if (function->column_of[i] >= 0)
-        print_value(out, &printed, code->values[code->parameters[section->first_parameter + i].first]);
+      if (function->column_of[i] >= 0) print_values(out, &printed, code, section->first_parameter + i);
   }
 }
 
 static void print_rows(weft_text *out, const weft_chip_code *codes, const chip_class *class) {
-  weft_text_puts(out, "static const int64_t parameters[] = {");
+  weft_text_puts(out, "/* A row a chip: its number, then what the tables and the functions' p name. */\n"
+                      "static const int64_t parameters[] = {");
   for (uint32_t c = 0; c < class->count; c++) {
-    weft_text_printf(out, "\n    /* chip %" PRIu32 " */", class->chips[c]);
+    weft_text_printf(out, "\n    %" PRIu32 ",", class->chips[c]);
     print_row(out, &codes[class->chips[c]], class);
   }
-  weft_text_puts(out, " 0};\nstatic const uint16_t chips[] = {");
+  weft_text_puts(out, "};\nstatic const uint16_t chips[] = {");
   for (uint32_t c = 0; c < class->count; c++) weft_text_printf(out, "%s%" PRIu32, c ? ", " : "", class->chips[c]);
   weft_text_puts(out, "};\n\n");
 }
@@ -215,14 +315,14 @@ static void print_class(weft_text *out, const weft_chip_code *codes, const chip_
   weft_text_puts(out, " Slots, steps and parameters: weft/program_abi.h. */\n#include <weft/program_abi.h>\n\n");
   printer p = {.out = out, .codes = codes, .class = class};
   print_functions(&p);
-  substitute(&p, &code->text);
+  print_tables(&p);
   print_rows(out, codes, class);
   uint64_t hash = weft_hash_bytes(0, out->data ? out->data : "", out->length);
   weft_text_printf(out,
                    "extern const weft_abi_class weft_class_%" PRIu32 ";\nconst weft_abi_class weft_class_%" PRIu32
                    " = {\n    .hash = UINT64_C(%" PRIu64 "), .tensors = tensors, .tensor_count = %" PRIu64
-                   ",\n    .steps = steps, .step_count = %" PRIu64 ", .parameter_count = %" PRIu64
-                   ", .parameters = parameters,\n    .chip_count = %" PRIu32 ", .chips = chips,\n};\n",
+                   ", .steps = steps, .step_count = %" PRIu64 ",\n    .parameters = parameters, .parameter_count = %" PRIu64
+                   ", .chips = chips, .chip_count = %" PRIu32 "};\n",
                    number, number, hash, code->slot_count, code->step_count, class->row_length, class->count);
 }
 

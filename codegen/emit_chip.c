@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t add_parameter(weft_chip_code *code, bool block, const int64_t *values, uint64_t count) {
+static uint64_t add_parameter(weft_chip_code *code, weft_parameter_kind kind, const int64_t *values, uint64_t count) {
   if (!weft_arena_grow(code->arena, &code->parameters, code->parameter_count, &code->parameter_capacity,
                        sizeof *code->parameters)) {
     code->status = weft_error_memory(code->diag);
     return 0;
   }
-  code->parameters[code->parameter_count] = (weft_parameter){block, code->inside, code->value_count, count};
+  code->parameters[code->parameter_count] = (weft_parameter){kind, code->inside, code->value_count, count};
   for (uint64_t i = 0; i < count; i++) {
     if (!weft_arena_grow(code->arena, &code->values, code->value_count, &code->value_capacity, sizeof *code->values)) {
       code->status = weft_error_memory(code->diag);
@@ -30,12 +30,60 @@ void weft_codegen_place(weft_text *text, char mark, uint64_t number) {
 }
 
 void weft_codegen_scalar(weft_chip_code *code, weft_text *text, int64_t value) {
-  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, false, &value, 1) - code->parameter_base);
+  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, WEFT_PARAMETER_SCALAR, &value, 1) - code->parameter_base);
+}
+
+void weft_codegen_extent(weft_chip_code *code, weft_text *text, uint64_t value) {
+  const int64_t number = (int64_t)value;
+  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, WEFT_PARAMETER_EXTENT, &number, 1) - code->parameter_base);
 }
 
 void weft_codegen_block(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count) {
-  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, true, values, count) - code->parameter_base);
+  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, WEFT_PARAMETER_BLOCK, values, count) - code->parameter_base);
 }
+
+void weft_codegen_size(weft_chip_code *code, weft_text *text, uint64_t rows, uint64_t cols) {
+  const int64_t size[2] = {(int64_t)rows, (int64_t)cols};
+  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, WEFT_PARAMETER_SIZE, size, 2));
+}
+
+/* ---- series ---- */
+
+/** Base, stride, members and start; false when the numbers are no ring. */
+static bool ring_of(const int64_t *values, uint64_t count, int64_t last, int64_t ring[4]) {
+  uint64_t members = count + (last != WEFT_NO_LAST), start = 0;
+  int64_t least = last != WEFT_NO_LAST ? last : values[0], greatest = least;
+  for (uint64_t i = 0; i < count; i++) {
+    if (values[i] < least) {
+      least = values[i];
+      start = members - i;
+    }
+    greatest = values[i] > greatest ? values[i] : greatest;
+  }
+  if (last != WEFT_NO_LAST && least == last) start = 1;
+  if (least == values[0]) start = 0;
+  int64_t stride = members > 1 ? (greatest - least) / (int64_t)(members - 1) : 0;
+  const int64_t found[4] = {least, stride, (int64_t)members, (int64_t)start};
+  memcpy(ring, found, sizeof found);
+  for (uint64_t i = 0; i < members; i++)
+    if (least + stride * (int64_t)((start + i) % members) != (i < count ? values[i] : last)) return false;
+  return true;
+}
+
+bool weft_codegen_is_ring(const int64_t *values, uint64_t count, int64_t last) {
+  int64_t ring[4];
+  return count > 4 && (ring_of(values, count, WEFT_NO_LAST, ring) ||
+                       (last != WEFT_NO_LAST && ring_of(values, count, last, ring)));
+}
+
+void weft_codegen_series(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count, int64_t last,
+                         bool ring) {
+  int64_t numbers[4];
+  if (ring && !ring_of(values, count, WEFT_NO_LAST, numbers)) (void)ring_of(values, count, last, numbers);
+  weft_codegen_block(code, text, ring ? numbers : values, ring ? 4 : count);
+}
+
+/* ---- slots and steps ---- */
 
 int64_t weft_codegen_slot(weft_chip_code *code, uint32_t tensor) {
   if (code->slot_of_tensor[tensor] < 0) {
@@ -76,22 +124,28 @@ void weft_codegen_name(weft_chip_code *code, weft_text *text, const char *name) 
   weft_codegen_place(text, PLACE_NAME, code->name_count - 1 - code->name_base);
 }
 
-static void slot_list(weft_text *text, const int64_t *slots, uint64_t count) {
-  weft_text_puts(text, "(const int64_t[]){");
-  for (uint64_t i = 0; i < count; i++) weft_text_printf(text, "%" PRId64 ", ", slots[i]);
-  weft_text_puts(text, "-1}");
+void weft_codegen_slot_list(weft_text *text, const int64_t *slots, uint64_t count) {
+  enum { A_LINE = 40 };
+  weft_text_puts(text, count ? "WEFT_SLOTS(" : "WEFT_NO_SLOTS");
+  for (uint64_t i = 0; i < count; i++) {
+    weft_text_puts(text, i == 0 ? "" : i % A_LINE ? ", " : ",\n     ");
+    weft_text_i64(text, slots[i]);
+  }
+  if (count) weft_text_puts(text, ")");
 }
 
-void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name, const char *target, const int64_t *reads,
-                       uint64_t read_count, const int64_t *writes, uint64_t write_count, double flops) {
+void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name, const char *target,
+                       const int64_t *reads, uint64_t read_count, const int64_t *writes, uint64_t write_count,
+                       double flops) {
   weft_text *text = &code->steps;
   weft_text_printf(text, "    {.kind = WEFT_STEP_%s, .name = \"", kind);
   weft_codegen_name(code, text, name);
-  weft_text_printf(text, "\", %s,\n     .reads = ", target);
-  slot_list(text, reads, read_count);
+  weft_text_printf(text, "\", %s, .reads = ", target);
+  weft_codegen_slot_list(text, reads, read_count);
   weft_text_puts(text, ", .writes = ");
-  slot_list(text, writes, write_count);
-  if (flops > 0) weft_text_printf(text, ", .flops = %.17g", flops);
+  weft_codegen_slot_list(text, writes, write_count);
+  int64_t work = flops < 0x1p62 ? (int64_t)flops : INT64_C(1) << 62;
+  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, WEFT_PARAMETER_WORK, &work, 1));
   weft_text_puts(text, "},\n");
   code->step_count++;
 }
@@ -175,8 +229,10 @@ static void write_value(weft_chip_code *code, weft_text *rows, uint32_t id) {
   weft_plane_extents(value->rank, value->extents, &plane_rows, &plane_cols);
   weft_text_puts(rows, "{.name = \"");
   weft_codegen_name(code, rows, value->name);
-  weft_text_printf(rows, "\", .format = %d /* %s */, .role = %d, .rows = %" PRIu64 ", .cols = %" PRIu64 ", .place = -1},\n",
-                   (int)value->dtype, weft_format_name(value->dtype), (int)WEFT_ROLE_ACTIVATION, plane_rows, plane_cols);
+  weft_text_printf(rows, "\", .format = %d /* %s */, .role = %d, ", (int)value->dtype, weft_format_name(value->dtype),
+                   (int)WEFT_ROLE_ACTIVATION);
+  weft_codegen_size(code, rows, plane_rows, plane_cols);
+  weft_text_puts(rows, ", .place = -1},\n");
 }
 
 static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
@@ -195,9 +251,10 @@ static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
     weft_text_c_string(rows, tensor->has_shard ? tensor->shard.of : tensor->name);
     weft_text_puts(rows, "\", ");
   }
-  weft_text_printf(rows, ".format = %d /* %s */, .role = %d, .rows = %" PRIu64 ", .cols = %" PRIu64 ", ", (int)tensor->dtype,
-                   weft_format_name(tensor->dtype),
-                   dataset ? (int)tensor->role : (int)WEFT_ROLE_ACTIVATION, tensor->elems.rows, tensor->elems.cols);
+  weft_text_printf(rows, ".format = %d /* %s */, .role = %d, ", (int)tensor->dtype, weft_format_name(tensor->dtype),
+                   dataset ? (int)tensor->role : (int)WEFT_ROLE_ACTIVATION);
+  weft_codegen_size(code, rows, tensor->elems.rows, tensor->elems.cols);
+  weft_text_puts(rows, ", ");
   if (dataset) {
     write_extents(rows, tensor);
     write_place(code, rows, tensor);
@@ -206,30 +263,6 @@ static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
     weft_text_puts(rows, ".place = -1");
   }
   weft_text_puts(rows, "},\n");
-}
-
-/** Equal rows that follow one another, as received blocks do, are one designated range. */
-static void write_tensors(weft_chip_code *code, weft_text *rows) {
-  weft_text row = {0}, last = {0};
-  uint64_t first = 0;
-  for (uint64_t s = 0; s <= code->slot_count; s++) {
-    row.length = 0;
-    if (s < code->slot_count) write_tensor(code, &row, s);
-    bool equal = s > first && s < code->slot_count && row.length == last.length && memcmp(row.data, last.data, row.length) == 0;
-    if (equal) continue;
-    if (s > first) {
-      weft_text_puts(rows, "    ");
-      if (s - first > 1) weft_text_printf(rows, "[%" PRIu64 " ... %" PRIu64 "] = ", first, s - 1);
-      weft_text_append(rows, last.data, last.length);
-    }
-    weft_text swap = last;
-    last = row;
-    row = swap;
-    first = s;
-  }
-  rows->failed |= row.failed || last.failed;
-  weft_text_free(&row);
-  weft_text_free(&last);
 }
 
 /* ---- values and tensors -------------------------------------------------------------------------------------------- */
@@ -316,14 +349,17 @@ static void slots_for_datasets(weft_chip_code *code) {
 
 static void assemble(weft_chip_code *code) {
   weft_text rows = {0};
-  write_tensors(code, &rows);
+  for (uint64_t slot = 0; slot < code->slot_count; slot++) write_tensor(code, &rows, slot);
   weft_text *text = &code->text;
   weft_text_append(text, code->tables.data ? code->tables.data : "", code->tables.length);
   weft_text_puts(text, "static const weft_abi_tensor tensors[] = {\n");
+  const char mark = PLACE_ROWS;
+  weft_text_append(text, &mark, 1);
   if (rows.length)
     weft_text_append(text, rows.data, rows.length);
   else
-    weft_text_puts(text, "    {0},\n");
+    weft_text_puts(text, "{0},\n");
+  weft_text_append(text, &mark, 1);
   weft_text_puts(text, "};\n\n");
   weft_text_append(text, code->functions.data ? code->functions.data : "", code->functions.length);
   weft_text_puts(text, "static const weft_abi_step steps[] = {\n");

@@ -35,8 +35,8 @@ static uint32_t tensor_by_name(const weft_chip_code *code, const char *name) {
   return found ? code->by_name[low] : WEFT_NONE;
 }
 
-static void u32_list(weft_text *text, const char *field, const uint32_t *items, uint32_t count) {
-  weft_text_printf(text, ",\n    .%s = (const uint32_t[]){", field);
+static void u32_list(weft_text *text, const char *separator, const char *field, const uint32_t *items, uint32_t count) {
+  weft_text_printf(text, "%s.%s = (const uint32_t[]){", separator, field);
   for (uint32_t i = 0; i < count; i++) weft_text_printf(text, "%s%" PRIu32, i ? ", " : "", items[i]);
   weft_text_puts(text, "}");
 }
@@ -73,21 +73,19 @@ void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collec
     slots[i] = tensor == WEFT_NONE ? -1 : weft_codegen_slot(code, tensor);
     if (slots[i] >= 0) reads[read_count++] = slots[i];
   }
-  char variable[48], epilogue[80], target[96];
+  char variable[48], target[96];
   snprintf(variable, sizeof variable, "all_reduce_%" PRIu64, code->step_count);
-  snprintf(epilogue, sizeof epilogue, "epilogue_of_%s", variable);
   snprintf(target, sizeof target, ".all_reduce = &%s", variable);
   weft_text *text = &code->functions;
-  weft_codegen_epilogue(code, text, "", epilogue, chain, chain_count);
   weft_text_printf(text,
                    "static const weft_abi_all_reduce %s = {\n    .out = %" PRId64 ", .pool = %d /* %s */, .format = %d /* %s */, .rows = %" PRIu64
                    ", .cols = %" PRIu64 ", .of = %" PRIu32 ", .node_count = %" PRIu32,
                    variable, out, (int)collective->pool, weft_pool_name(collective->pool), (int)collective->format,
                    weft_format_name(collective->format), collective->rows, collective->cols, collective->of, n);
-  u32_list(text, "first", collective->firsts, n);
-  u32_list(text, "count", collective->counts, n);
+  u32_list(text, ",\n    ", "first", collective->firsts, n);
+  u32_list(text, ", ", "count", collective->counts, n);
   collective_parameters(code, collective, slots);
-  if (chain_count) weft_text_printf(text, ",\n    .epilogue_count = %" PRIu32 ", .epilogue = %s", chain_count, epilogue);
+  weft_codegen_epilogue(code, text, "    ", chain, chain_count);
   weft_text_puts(text, "};\n\n");
   for (uint32_t i = 0; i < chain_count; i++) {
     const weft_graph_op *op = &code->graph->ops[chain[i]];
@@ -116,38 +114,69 @@ static void owner_step(weft_chip_code *code, const char *tensor) {
 
 /* ---- links --------------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t crossings(weft_chip_code *code, weft_text *rows, const uint32_t *tensors, const uint16_t *peers, uint64_t count,
-                          int64_t *slots) {
+/** The tensors that cross by themselves, not as part of an all-reduce. */
+static uint64_t list_crossings(weft_chip_code *code, const uint32_t *tensors, const uint16_t *peers, uint64_t count,
+                               int64_t *slots, int64_t *chips) {
   uint64_t kept = 0;
   for (uint64_t i = 0; i < count; i++) {
-    if (code->program->tensors[tensors[i]].has_partial) continue; /* part of an all-reduce */
-    int64_t peer = peers[i];
+    if (code->program->tensors[tensors[i]].has_partial) continue;
     slots[kept] = weft_codegen_slot(code, tensors[i]);
-    weft_text_printf(rows, "%s{.tensor = %" PRId64 ", .peer = ", kept ? ", " : "", slots[kept]);
-    weft_codegen_block(code, rows, &peer, 1);
-    weft_text_puts(rows, "}");
-    if (++kept % 4 == 0) weft_text_puts(rows, "\n     ");
+    chips[kept++] = peers[i];
   }
   return kept;
 }
 
+/** How many from `first` on are of one slot (step 0) or of consecutive ones. */
+static uint64_t run_length(const int64_t *slots, uint64_t first, uint64_t count, int *step) {
+  uint64_t length = 1;
+  *step = first + 1 < count && slots[first + 1] == slots[first] + 1;
+  while (first + length < count && slots[first + length] == slots[first + length - 1] + *step) length++;
+  return length;
+}
+
+/** The rows of a table of crossings; returns their number. */
+static uint64_t crossing_rows(weft_chip_code *code, weft_text *rows, const int64_t *slots, const int64_t *chips, uint64_t count) {
+  uint64_t entries = 0;
+  int step;
+  for (uint64_t i = 0, length; i < count; i += length) {
+    length = run_length(slots, i, count, &step);
+    bool ring = weft_codegen_is_ring(chips + i, length, code->chip);
+    weft_text_puts(rows, entries == 0 ? "" : entries % 4 ? ", " : ",\n     ");
+    weft_text_printf(rows, "{.tensor = %" PRId64 ", .peer = ", slots[i]);
+    weft_codegen_series(code, rows, chips + i, length, code->chip, ring);
+    if (length > 1) weft_text_printf(rows, ", .count = %" PRIu64 ", .step = %d, .ring = %d", length, step, ring);
+    weft_text_puts(rows, "}");
+    entries++;
+  }
+  return entries;
+}
+
+static uint64_t without_repeats(int64_t *slots, uint64_t count) {
+  uint64_t kept = 0;
+  for (uint64_t i = 0; i < count; i++)
+    if (kept == 0 || slots[kept - 1] != slots[i]) slots[kept++] = slots[i];
+  return kept;
+}
+
 static void emit_link(weft_chip_code *code, const weft_link_point *link) {
-  int64_t *sends = WEFT_NEW_ARRAY(code->arena, int64_t, link->send_count), *receives = WEFT_NEW_ARRAY(code->arena, int64_t, link->receive_count);
-  if (!sends || !receives) {
+  int64_t *sends = WEFT_NEW_ARRAY(code->arena, int64_t, link->send_count), *to = WEFT_NEW_ARRAY(code->arena, int64_t, link->send_count);
+  int64_t *receives = WEFT_NEW_ARRAY(code->arena, int64_t, link->receive_count), *from = WEFT_NEW_ARRAY(code->arena, int64_t, link->receive_count);
+  if (!sends || !receives || !to || !from) {
     code->status = weft_error_memory(code->diag);
     return;
   }
-  weft_text rows = {0}, *text = &code->functions;
-  uint64_t sent = crossings(code, &rows, link->sends, link->send_peers, link->send_count, sends);
-  weft_text out = {0};
-  uint64_t received = crossings(code, &out, link->receives, link->receive_peers, link->receive_count, receives);
+  weft_text rows = {0}, out = {0}, *text = &code->functions;
+  uint64_t sent = list_crossings(code, link->sends, link->send_peers, link->send_count, sends, to);
+  uint64_t received = list_crossings(code, link->receives, link->receive_peers, link->receive_count, receives, from);
+  uint64_t send_rows = crossing_rows(code, &rows, sends, to, sent), receive_rows = crossing_rows(code, &out, receives, from, received);
   if (sent + received) {
     char target[64];
     snprintf(target, sizeof target, ".link = &link_%" PRIu64, code->link_count);
     weft_text_printf(text, "static const weft_abi_link link_%" PRIu64 " = {\n", code->link_count);
-    if (sent) weft_text_printf(text, "    .sends = (const weft_abi_crossing[]){%s}, .send_count = %" PRIu64 ",\n", rows.data, sent);
-    if (received) weft_text_printf(text, "    .receives = (const weft_abi_crossing[]){%s}, .receive_count = %" PRIu64 ",\n", out.data, received);
+    if (sent) weft_text_printf(text, "    .sends = (const weft_abi_crossing[]){%s}, .send_count = %" PRIu64 ",\n", rows.data, send_rows);
+    if (received) weft_text_printf(text, "    .receives = (const weft_abi_crossing[]){%s}, .receive_count = %" PRIu64 ",\n", out.data, receive_rows);
     weft_text_puts(text, "};\n\n");
+    sent = without_repeats(sends, sent);
     weft_codegen_step(code, "LINK", "link", target, sends, sent, receives, received, 0);
     code->link_count++;
   }
@@ -214,7 +243,7 @@ void weft_codegen_walk(weft_chip_code *code) {
   weft_text_printf(text,
                    "%s};\nstatic const int64_t walk_slots[] = {%s};\nstatic const weft_abi_walk walk = {\n"
                    "    .dump = walk_dump, .dump_length = sizeof walk_dump - 1, .tensors = walk_tensors, .slots = walk_slots,\n"
-                   "    .tensor_count = %" PRIu64 "};\nstatic void section_0(weft_chip *chip, const int64_t *p, const int64_t *s) {\n  (void)p, (void)s;\n"
+                   "    .tensor_count = %" PRIu64 "};\nstatic void section_0(weft_chip *chip, const int64_t *p, const int64_t *s) {\n"
                    "  weft_walk(chip, &walk);\n}\n\n",
                    count ? "" : "\"\"", numbers.data ? numbers.data : "0", count);
   weft_codegen_step(code, "SECTION", program->name, ".section = section_0", slots, reads, slots + program->tensor_count, writes, 0);

@@ -9,9 +9,16 @@
 
 #include "weft/codegen.h"
 
-/** A run of parameters: one scalar, or a block that a table names by its first index. */
+/** How a run of parameters is printed where the text names it. */
+typedef enum weft_parameter_kind {
+  WEFT_PARAMETER_SCALAR, /**< the number where it is the same on all chips of a class, else p[index] */
+  WEFT_PARAMETER_EXTENT, /**< the same; sections of one chip with other extents do not share a function */
+  WEFT_PARAMETER_BLOCK,  /**< the index of the first, which a table names; in a section p + index, a series */
+  WEFT_PARAMETER_SIZE,   /**< a tensor's rows and cols, or where chips differ the index of the first */
+  WEFT_PARAMETER_WORK,   /**< a step's flops, or where chips differ the index */
+} weft_parameter_kind;
 typedef struct weft_parameter {
-  bool block;
+  weft_parameter_kind kind;
   bool inside;    /**< the body of a section has it */
   uint64_t first; /**< into weft_chip_code.values */
   uint64_t count;
@@ -21,7 +28,7 @@ typedef struct weft_parameter {
 typedef struct weft_section_code {
   weft_text text;
   uint64_t hash;
-  uint64_t first_parameter, parameter_count; /**< scalars */
+  uint64_t first_parameter, parameter_count; /**< scalars and blocks */
   uint64_t first_name, name_count;
 } weft_section_code;
 
@@ -116,8 +123,18 @@ void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collec
 /* Pieces shared by the emitters. */
 /** Appends a placeholder for a scalar used inside a section function. */
 void weft_codegen_scalar(weft_chip_code *code, weft_text *text, int64_t value);
+/** The same for an extent. */
+void weft_codegen_extent(weft_chip_code *code, weft_text *text, uint64_t value);
 /** Appends a placeholder for the index of the first of `count` parameters. */
 void weft_codegen_block(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count);
+/** Whether the numbers, alone or followed by `last` (WEFT_NO_LAST: none), are those of a ring (weft/program_abi.h), and enough
+ * that it pays. */
+#define WEFT_NO_LAST INT64_MIN
+bool weft_codegen_is_ring(const int64_t *values, uint64_t count, int64_t last);
+/** A block that is a series; `ring`: what weft_codegen_is_ring said. */
+void weft_codegen_series(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count, int64_t last, bool ring);
+/** Appends a placeholder for a tensor's size. */
+void weft_codegen_size(weft_chip_code *code, weft_text *text, uint64_t rows, uint64_t cols);
 /** The chip's slot for a tensor, given out in order of first use. */
 int64_t weft_codegen_slot(weft_chip_code *code, uint32_t tensor);
 /** Slots that may be given out: tensors and values. */
@@ -126,9 +143,11 @@ uint64_t weft_codegen_most_slots(const weft_chip_code *code);
 int64_t weft_codegen_value_slot(weft_chip_code *code, uint32_t value);
 /** A placeholder for a name without its "@chip" ending. */
 void weft_codegen_name(weft_chip_code *code, weft_text *text, const char *name);
-/** Marks of placeholders: a mark, a number, PLACE_END. */
-enum { PLACE_PARAMETER = 1, PLACE_END = 2, PLACE_NAME = 3, PLACE_SECTION = 4 };
+/** Marks of placeholders: a mark, a number, PLACE_END. PLACE_ROWS alone stands before and after the tensor table. */
+enum { PLACE_PARAMETER = 1, PLACE_END = 2, PLACE_NAME = 3, PLACE_SECTION = 4, PLACE_ROWS = 5 };
 void weft_codegen_place(weft_text *text, char mark, uint64_t number);
+/** A list of slots, ended by -1. */
+void weft_codegen_slot_list(weft_text *text, const int64_t *slots, uint64_t count);
 /** A weft_abi_step's row: reads and writes are slots. */
 void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name, const char *target, const int64_t *reads,
                        uint64_t read_count, const int64_t *writes, uint64_t write_count, double flops);
@@ -136,8 +155,8 @@ void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name,
 const weft_collective *weft_codegen_find_collective(const weft_chip_code *code, const weft_graph_op *op);
 /** Every collective that has the node; NULL when there is none. */
 const weft_collective_node *weft_codegen_find_node(const weft_collectives *collectives, const char *name, uint64_t *count);
-/** Appends the epilogue table `const weft_abi_epilogue NAME[]`, static outside of sections; nothing when the chain is empty. */
-void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const char *name, const uint32_t *chain,
+/** Appends the fields of an epilogue on a line of their own; nothing when the chain is empty. */
+void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const uint32_t *chain,
                            uint32_t chain_count);
 
 /* Slots of a section (emit_section.c). */
@@ -145,6 +164,7 @@ bool weft_codegen_slots_new(weft_chip_code *code, weft_slot_set *set);
 void weft_codegen_slots_clear(weft_slot_set *set);
 /** Where the slot stands in the set, to which it is added. */
 uint64_t weft_codegen_slots_add(weft_slot_set *set, int64_t slot);
+bool weft_codegen_slots_have(const weft_slot_set *set, int64_t slot);
 /** Opens the body of a function: what is placed from here on belongs to it. */
 void weft_codegen_open(weft_chip_code *code);
 /** Closes it and adds its step; an empty body is dropped. `body` is taken over. */

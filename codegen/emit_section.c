@@ -26,6 +26,8 @@ uint64_t weft_codegen_slots_add(weft_slot_set *set, int64_t slot) {
   return set->place[slot] = set->count++;
 }
 
+bool weft_codegen_slots_have(const weft_slot_set *set, int64_t slot) { return set->stamp[slot] == set->round; }
+
 void weft_codegen_open(weft_chip_code *code) {
   code->inside = true;
   code->parameter_base = code->parameter_count;
@@ -38,10 +40,8 @@ void weft_codegen_open(weft_chip_code *code) {
 static void add_step(weft_chip_code *code, uint64_t section, const char *name, double flops) {
   weft_text target = {0};
   weft_codegen_place(&target, PLACE_SECTION, section);
-  weft_text_puts(&target, ",\n     .slots = (const int64_t[]){");
-  for (uint64_t i = 0; i < code->all.count; i++)
-    weft_text_printf(&target, "%s%" PRId64, i ? ", " : "", code->all.slots[i]);
-  weft_text_puts(&target, "}");
+  weft_text_puts(&target, ", .slots = ");
+  weft_codegen_slot_list(&target, code->all.slots, code->all.count);
   if (target.failed) code->status = weft_error_memory(code->diag);
   weft_codegen_step(code, "SECTION", name, target.failed ? "" : target.data, code->reads.slots, code->reads.count,
                     code->writes.slots, code->writes.count, flops);

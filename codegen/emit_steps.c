@@ -33,6 +33,16 @@ static uint64_t write_value(weft_chip_code *code, uint32_t value) {
   return weft_codegen_slots_add(&code->all, slot);
 }
 
+static void named_extent(weft_chip_code *code, weft_text *text, const char *field, uint64_t value) {
+  weft_text_printf(text, ", .%s = ", field);
+  weft_codegen_extent(code, text, value);
+}
+
+static void named_scalar(weft_chip_code *code, weft_text *text, const char *field, uint64_t value) {
+  weft_text_printf(text, ", .%s = ", field);
+  weft_codegen_scalar(code, text, (int64_t)value);
+}
+
 /* ---- chains of epilogues ---------------------------------------------------------------------------------------------- */
 
 static bool is_epilogue(weft_graph_op_kind kind) {
@@ -63,10 +73,10 @@ static uint32_t collect_chain(const weft_chip_code *code, uint32_t op, uint32_t 
   return count;
 }
 
-void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const char *name, const uint32_t *chain,
+void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const uint32_t *chain,
                            uint32_t chain_count) {
   if (chain_count == 0) return;
-  weft_text_printf(text, "%s%sconst weft_abi_epilogue %s[] = {", indent, code->inside ? "" : "static ", name);
+  weft_text_printf(text, ",\n%s.epilogue_count = %" PRIu32 ", .epilogue = (const weft_abi_epilogue[]){", indent, chain_count);
   for (uint32_t i = 0; i < chain_count; i++) {
     const weft_graph_op *op = &code->graph->ops[chain[i]];
     if (i) weft_text_puts(text, ", ");
@@ -86,7 +96,7 @@ void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *in
         weft_text_printf(text, "{.kind = WEFT_EPILOGUE_CLAMP, .m = INT64_C(%" PRId64 "), .s = INT64_C(%" PRId64 ")%s}", op->low, op->high, bits);
     }
   }
-  weft_text_puts(text, "};\n");
+  weft_text_puts(text, "}");
 }
 
 static void chain_comment(weft_chip_code *code, weft_text *text, uint32_t op, const uint32_t *chain, uint32_t count) {
@@ -115,20 +125,21 @@ static void emit_product(weft_chip_code *code, section_body *body, uint32_t inde
   uint64_t m, k, n, rows;
   plane(value_at(code, op->ins[0]), &m, &k);
   plane(value_at(code, op->ins[1]), &rows, &n);
-  char epilogue[48];
-  const uint32_t table = body->tables++;
-  snprintf(epilogue, sizeof epilogue, "epilogue_%" PRIu32, table);
-  chain_comment(code, &body->text, index, chain, count);
+  weft_text *text = &body->text;
+  chain_comment(code, text, index, chain, count);
   uint64_t a = read_value(code, op->ins[0]), b = read_value(code, op->ins[1]);
-  weft_codegen_epilogue(code, &body->text, "  ", epilogue, chain, count);
   uint64_t out = write_value(code, code->graph->ops[last].out);
-  weft_text_printf(&body->text,
-                   "  const weft_abi_product product_%" PRIu32 " = {.a = s[%" PRIu64 "], .b = s[%" PRIu64 "], .out = s[%" PRIu64
-                   "], .m = %" PRIu64 ", .n = %" PRIu64 ", .k = %" PRIu64 ", .acc = %d /* %s */, .segments = %" PRIu32,
-                   table, a, b, out, m, n, k, (int)op->acc, weft_acc_policy_name(op->acc), op->segments);
-  if (op->in_count > 2) weft_text_printf(&body->text, ", .position = s[%" PRIu64 "] + 1", read_value(code, op->ins[2]));
-  if (count) weft_text_printf(&body->text, ", .epilogue_count = %" PRIu32 ", .epilogue = %s", count, epilogue);
-  weft_text_printf(&body->text, "};\n  weft_product(chip, &product_%" PRIu32 ");\n", table);
+  weft_text_printf(text,
+                   "  weft_product(chip, &(const weft_abi_product){.a = s[%" PRIu64 "], .b = s[%" PRIu64 "], .out = s[%" PRIu64 "]",
+                   a, b, out);
+  named_extent(code, text, "m", m);
+  named_extent(code, text, "n", n);
+  named_extent(code, text, "k", k);
+  weft_text_printf(text, ", .acc = %d /* %s */", (int)op->acc, weft_acc_policy_name(op->acc));
+  named_extent(code, text, "segments", op->segments);
+  if (op->in_count > 2) weft_text_printf(text, ", .position = s[%" PRIu64 "] + 1", read_value(code, op->ins[2]));
+  weft_codegen_epilogue(code, text, "      ", chain, count);
+  weft_text_puts(text, "});\n");
   body->flops += 2.0 * (double)m * (double)n * (double)k;
 }
 
@@ -148,16 +159,14 @@ static int compare_copy(const void *a, const void *b) {
 }
 
 static void copy_row(weft_chip_code *code, weft_text *text, const block_copy *copy, uint64_t to) {
-  static const char *const names[4] = {".from_row = ", ".from_col = ", ".to_row = ", ".to_col = "};
-  const uint64_t at[4] = {copy->from_at[0], copy->from_at[1], copy->to_at[0], copy->to_at[1]};
-  weft_text_printf(text, "      {.from = s[%" PRIu64 "], .to = s[%" PRIu64 "], .rows = %" PRIu64 ", .cols = %" PRIu64,
-                   read_slot(code, copy->from), to, copy->rows, copy->cols);
-  for (int i = 0; i < 4; i++) {
-    weft_text_puts(text, ", ");
-    weft_text_puts(text, names[i]);
-    weft_codegen_scalar(code, text, (int64_t)at[i]);
-  }
-  weft_text_puts(text, "},\n");
+  weft_text_printf(text, "{.from = s[%" PRIu64 "], .to = s[%" PRIu64 "]", read_slot(code, copy->from), to);
+  named_extent(code, text, "rows", copy->rows);
+  named_extent(code, text, "cols", copy->cols);
+  named_scalar(code, text, "from_row", copy->from_at[0]);
+  named_scalar(code, text, "from_col", copy->from_at[1]);
+  named_scalar(code, text, "to_row", copy->to_at[0]);
+  named_scalar(code, text, "to_col", copy->to_at[1]);
+  weft_text_puts(text, "}");
 }
 
 /** A block's place in the plane of a value: dimensions but the last fold into rows, so blocks of values of rank above two must be
@@ -199,7 +208,46 @@ static bool copy_of(weft_chip_code *code, const weft_graph_op *op, uint32_t i, b
   return plane_start(code, op, whole, block, op->starts[i], slice ? copy->from_at : copy->to_at);
 }
 
+/** Whether the blocks are whole tensors that the section has not named before: they stand side by side in its list. */
+static bool is_assembly(weft_chip_code *code, const weft_graph_op *op, const block_copy *copies) {
+  if (op->kind != WEFT_GRAPH_ASSEMBLE || op->in_count < 2) return false;
+  for (uint32_t i = 0; i < op->in_count; i++) {
+    if (folded_slice(code, op->ins[i]) || (i && copies[i].from == copies[i - 1].from)) return false;
+    if (weft_codegen_slots_have(&code->all, copies[i].from)) return false;
+  }
+  return true;
+}
+
+static void emit_assembly(weft_chip_code *code, weft_text *text, const block_copy *copies, uint32_t count, uint32_t out) {
+  int64_t *at[2] = {WEFT_NEW_ARRAY(code->arena, int64_t, count), WEFT_NEW_ARRAY(code->arena, int64_t, count)};
+  if (!at[0] || !at[1]) {
+    code->status = weft_error_memory(code->diag);
+    return;
+  }
+  static const char *const names[2] = {"row", "col"};
+  bool used[2] = {false, false}, ring = true;
+  const uint64_t from = read_slot(code, copies[0].from);
+  for (uint32_t i = 0; i < count; i++) {
+    read_slot(code, copies[i].from);
+    for (int d = 0; d < 2; d++) {
+      at[d][i] = (int64_t)copies[i].to_at[d];
+      used[d] |= at[d][i] != 0;
+    }
+  }
+  for (int d = 0; d < 2; d++) ring &= !used[d] || weft_codegen_is_ring(at[d], count, WEFT_NO_LAST);
+  weft_text_printf(text, "  weft_assemble(chip, &(const weft_abi_assemble){.from = s + %" PRIu64 ", .count = %" PRIu32 ", .to = s[%" PRIu64 "]",
+                   from, count, write_value(code, out));
+  if (ring) weft_text_puts(text, ", .ring = 1");
+  for (int d = 0; d < 2; d++) {
+    if (!used[d]) continue;
+    weft_text_printf(text, ", .%s = ", names[d]);
+    weft_codegen_series(code, text, at[d], count, WEFT_NO_LAST, ring);
+  }
+  weft_text_puts(text, "});\n");
+}
+
 static void emit_copies(weft_chip_code *code, section_body *body, const weft_graph_op *op) {
+  weft_text *text = &body->text;
   block_copy *copies = WEFT_NEW_ARRAY(code->arena, block_copy, op->in_count);
   if (!copies) {
     code->status = weft_error_memory(code->diag);
@@ -209,10 +257,19 @@ static void emit_copies(weft_chip_code *code, section_body *body, const weft_gra
     if (!copy_of(code, op, i, &copies[i])) return;
   qsort(copies, op->in_count, sizeof *copies, compare_copy);
   op_comment(code, body, (uint32_t)(op - code->graph->ops));
-  weft_text_puts(&body->text, "  weft_copy(chip, (const weft_abi_copy[]){\n");
+  if (is_assembly(code, op, copies)) {
+    emit_assembly(code, text, copies, op->in_count, op->out);
+    return;
+  }
+  const bool one = op->in_count == 1;
+  weft_text_puts(text, one ? "  weft_copy(chip, &(const weft_abi_copy)" : "  weft_copy(chip, (const weft_abi_copy[]){\n");
   uint64_t out = write_value(code, op->out);
-  for (uint32_t i = 0; i < op->in_count; i++) copy_row(code, &body->text, &copies[i], out);
-  weft_text_printf(&body->text, "  }, %" PRIu32 ");\n", op->in_count);
+  for (uint32_t i = 0; i < op->in_count; i++) {
+    if (!one) weft_text_puts(text, "      ");
+    copy_row(code, text, &copies[i], out);
+    if (!one) weft_text_puts(text, ",\n");
+  }
+  weft_text_printf(text, one ? ", %" PRIu32 ");\n" : "  }, %" PRIu32 ");\n", op->in_count);
 }
 
 static void node_row(weft_chip_code *code, weft_text *text, const weft_body_node *node) {
@@ -275,8 +332,9 @@ static void operand_row(weft_chip_code *code, section_body *body, const weft_gra
                               op->name, in->name);
     return;
   }
-  weft_text_printf(&body->text, "      {.tensor = s[%" PRIu64 "], .row_stride = %" PRIu64 ", .col_stride = %d},\n",
-                   read_value(code, op->ins[i]), in_rows == rows && rows > 1 ? in_cols : 0, in_cols == cols && cols > 1 ? 1 : 0);
+  weft_text_printf(&body->text, "      {.tensor = s[%" PRIu64 "]", read_value(code, op->ins[i]));
+  named_extent(code, &body->text, "row_stride", in_rows == rows && rows > 1 ? in_cols : 0);
+  weft_text_printf(&body->text, ", .col_stride = %d},\n", in_cols == cols && cols > 1 ? 1 : 0);
 }
 
 /** Tables of operands and nodes of a body over rows x cols, under the number that is returned. Nodes are on the stack where a bound may
@@ -320,11 +378,12 @@ static void emit_reduce(weft_chip_code *code, section_body *body, uint32_t index
   uint64_t rows, one, cols = folded_extent(op);
   plane(value_at(code, op->out), &rows, &one);
   uint32_t table = emit_body(code, body, index, &op->body, rows, cols);
-  weft_text_printf(&body->text,
-                   "  weft_reduce(chip, &(const weft_abi_reduce){.out = s[%" PRIu64 "], .cols = %" PRIu64 ", .pool = %d /* %s */, .segments = %" PRIu32
-                   ", .operand_count = %" PRIu32 ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64 ", .nodes = nodes_%" PRIu32 "});\n",
-                   write_value(code, op->out), cols, (int)op->pool, weft_pool_name(op->pool), op->segments, op->in_count, table,
-                   op->body.node_count, table);
+  weft_text_printf(&body->text, "  weft_reduce(chip, &(const weft_abi_reduce){.out = s[%" PRIu64 "]", write_value(code, op->out));
+  named_extent(code, &body->text, "cols", cols);
+  weft_text_printf(&body->text, ", .pool = %d /* %s */", (int)op->pool, weft_pool_name(op->pool));
+  named_extent(code, &body->text, "segments", op->segments);
+  weft_text_printf(&body->text, ", .operand_count = %" PRIu32 ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64 ", .nodes = nodes_%" PRIu32 "});\n",
+                   op->in_count, table, op->body.node_count, table);
 }
 
 /* ---- moves ------------------------------------------------------------------------------------------------------------------- */

@@ -15,9 +15,19 @@ static int by_hash(const void *a, const void *b) {
   return x->section < y->section ? -1 : x->section > y->section;
 }
 
-static bool same_text(const weft_section_code *a, const weft_section_code *b) {
+static bool same_extents(const weft_chip_code *code, const weft_section_code *a, const weft_section_code *b) {
+  for (uint64_t p = 0; p < a->parameter_count; p++) {
+    const weft_parameter *x = &code->parameters[a->first_parameter + p], *y = &code->parameters[b->first_parameter + p];
+    if (x->kind != y->kind || x->count != y->count) return false;
+    if (x->kind == WEFT_PARAMETER_EXTENT && code->values[x->first] != code->values[y->first]) return false;
+  }
+  return true;
+}
+
+static bool same_text(const weft_chip_code *code, const weft_section_code *a, const weft_section_code *b) {
   return a->parameter_count == b->parameter_count && a->name_count == b->name_count &&
-         a->text.length == b->text.length && memcmp(a->text.data, b->text.data, a->text.length) == 0;
+         a->text.length == b->text.length && memcmp(a->text.data, b->text.data, a->text.length) == 0 &&
+         same_extents(code, a, b);
 }
 
 /** By section: the first one with its text. Equal texts stand side by side when sorted by hash. */
@@ -30,7 +40,7 @@ static bool find_first(const weft_chip_code *code, weft_arena *arena, uint32_t *
   for (uint64_t i = 0, begin = 0; i < count; i++) {
     if (order[i].hash != order[begin].hash) begin = i;
     uint64_t k = begin;
-    while (k < i && !same_text(&code->sections[order[k].section], &code->sections[order[i].section])) k++;
+    while (k < i && !same_text(code, &code->sections[order[k].section], &code->sections[order[i].section])) k++;
     first_of[order[i].section] = k < i ? first_of[order[k].section] : order[i].section;
   }
   return true;
@@ -44,15 +54,17 @@ static bool find_columns(const weft_chip_code *codes, const uint32_t *chips, uin
   function->column_of = WEFT_NEW_ARRAY(arena, int64_t, model->parameter_count);
   if (!function->column_of) return false;
   for (uint64_t p = 0; p < model->parameter_count; p++) {
-    int64_t value = first->values[first->parameters[model->first_parameter + p].first];
-    bool varies = false;
+    const weft_parameter *parameter = &first->parameters[model->first_parameter + p];
+    int64_t value = first->values[parameter->first];
+    bool varies = parameter->kind == WEFT_PARAMETER_BLOCK;
     for (uint32_t c = 0; c < chip_count && !varies; c++)
       for (uint32_t k = 0; k < function->count && !varies; k++) {
         const weft_chip_code *code = &codes[chips[c]];
         uint64_t at = code->sections[function->sections[k]].first_parameter + p;
         varies = code->values[code->parameters[at].first] != value;
       }
-    function->column_of[p] = varies ? (int64_t)function->columns++ : -1;
+    function->column_of[p] = varies ? (int64_t)function->columns : -1;
+    if (varies) function->columns += parameter->count;
   }
   return true;
 }

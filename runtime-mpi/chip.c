@@ -131,11 +131,23 @@ static bool tensor_bytes(const weft_abi_tensor *tensor, uint64_t *bytes) {
          !weft_mul_overflow(*bytes, weft_format_bytes((weft_format)tensor->format), bytes);
 }
 
-uint64_t weft_class_bytes(const weft_abi_class *class) {
-  uint64_t sum = 0, bytes;
-  for (uint32_t t = 0; t < class->tensor_count; t++)
-    if (!tensor_bytes(&class->tensors[t], &bytes) || weft_add_overflow(sum, bytes, &sum)) return UINT64_MAX;
+uint64_t weft_chip_bytes(const weft_chip *chip) {
+  uint64_t sum = 0;
+  for (uint32_t t = 0; t < chip->class->tensor_count; t++)
+    if (weft_add_overflow(sum, chip->slots[t].bytes, &sum)) return UINT64_MAX;
   return sum;
+}
+
+weft_abi_tensor weft_tensor_of_chip(const weft_abi_tensor *tensor, const int64_t *parameters) {
+  weft_abi_tensor sized = *tensor;
+  if (!tensor->size) return sized;
+  sized.rows = (uint64_t)parameters[tensor->size];
+  sized.cols = (uint64_t)parameters[tensor->size + 1];
+  return sized;
+}
+
+int64_t weft_series_at(const int64_t *series, bool ring, uint64_t i) {
+  return ring ? series[0] + series[1] * (int64_t)(((uint64_t)series[3] + i) % (uint64_t)series[2]) : series[i];
 }
 
 /* ---- what the steps do with a tensor ---- */
@@ -148,18 +160,26 @@ static void note_read(weft_chip *chip, int64_t slot, uint32_t step) {
 
 static void note_write(weft_chip *chip, int64_t slot, uint32_t step) { chip->slots[slot].last_write = (int64_t)step; }
 
+static void survey_send(weft_chip *chip, int64_t tensor) {
+  weft_slot *slot = &chip->slots[tensor];
+  slot->exchanged = true;
+  slot->read_elsewhere = true; /* what is passed on is copied */
+}
+
+static void survey_receive(weft_chip *chip, int64_t tensor, uint32_t step) {
+  weft_slot *slot = &chip->slots[tensor];
+  if (slot->received_at != WEFT_NO_STEP) slot->read_elsewhere = true;
+  slot->received_at = step;
+  note_write(chip, tensor, step);
+}
+
 static void survey_link(weft_chip *chip, const weft_abi_link *link, uint32_t step) {
-  for (uint32_t i = 0; i < link->send_count; i++) {
-    weft_slot *slot = &chip->slots[link->sends[i].tensor];
-    slot->exchanged = true;
-    slot->read_elsewhere = true; /* what is passed on is copied */
-  }
-  for (uint32_t i = 0; i < link->receive_count; i++) {
-    weft_slot *slot = &chip->slots[link->receives[i].tensor];
-    if (slot->received_at != WEFT_NO_STEP) slot->read_elsewhere = true;
-    slot->received_at = step;
-    note_write(chip, link->receives[i].tensor, step);
-  }
+  for (uint32_t i = 0; i < link->send_count; i++)
+    for (uint32_t k = 0; k < weft_crossing_count(&link->sends[i]); k++)
+      survey_send(chip, weft_crossing_tensor(&link->sends[i], k));
+  for (uint32_t i = 0; i < link->receive_count; i++)
+    for (uint32_t k = 0; k < weft_crossing_count(&link->receives[i]); k++)
+      survey_receive(chip, weft_crossing_tensor(&link->receives[i], k), step);
 }
 
 static void survey_all_reduce(weft_chip *chip, const weft_abi_all_reduce *reduce, uint32_t step) {
@@ -191,9 +211,12 @@ static void survey_step(weft_chip *chip, const weft_abi_step *step, uint32_t ind
 weft_status weft_chip_survey(weft_chip *chip, weft_diag *diag) {
   const weft_abi_class *class = chip->class;
   chip->slots = calloc((size_t) class->tensor_count + 1, sizeof *chip->slots);
-  if (!chip->slots) return weft_error_memory(diag);
+  chip->tensors = calloc((size_t) class->tensor_count + 1, sizeof *chip->tensors);
+  if (!chip->slots || !chip->tensors) return weft_error_memory(diag);
   for (uint32_t t = 0; t < class->tensor_count; t++)
-    chip->slots[t] = (weft_slot){.tensor = &class->tensors[t],
+    chip->tensors[t] = weft_tensor_of_chip(&class->tensors[t], chip->parameters);
+  for (uint32_t t = 0; t < class->tensor_count; t++)
+    chip->slots[t] = (weft_slot){.tensor = &chip->tensors[t],
                                  .format = (weft_format) class->tensors[t].format,
                                  .release_at = WEFT_NO_STEP,
                                  .received_at = WEFT_NO_STEP,
@@ -248,6 +271,7 @@ void weft_chip_close(weft_chip *chip) {
   for (uint32_t t = 0; chip->slots && t < chip->class->tensor_count; t++)
     if (!chip->slots[t].borrowed && !chip->slots[t].shared) weft_memory_free(chip->slots[t].own, chip->slots[t].bytes);
   free(chip->slots);
+  free(chip->tensors);
   weft_chip_scratch_free(chip);
   free(chip->pending);
   free(chip->times);

@@ -88,6 +88,7 @@ struct weft_chip {
   uint32_t row; /**< among the chips of its class */
   const weft_abi_class *class;
   const int64_t *parameters;
+  weft_abi_tensor *tensors; /**< the class's, with this chip's sizes */
   weft_slot *slots;
   weft_endpoint *end;
   const struct weft_kernel_set *kernels;
@@ -115,8 +116,12 @@ uint64_t weft_chip_exchanged_bytes(const weft_chip *chip);
 /** Gives the slots zeroed memory and applies fills. */
 weft_status weft_chip_open(weft_chip *chip, weft_diag *diag);
 void weft_chip_close(weft_chip *chip);
-/** Bytes of all tensors of row `row` of a class. UINT64_MAX when that leaves 64 bits. */
-uint64_t weft_class_bytes(const weft_abi_class *class);
+/** Bytes of all tensors of a surveyed chip. UINT64_MAX when that leaves 64 bits. */
+uint64_t weft_chip_bytes(const weft_chip *chip);
+/** A tensor of a class with the sizes of the chip that has these parameters. */
+weft_abi_tensor weft_tensor_of_chip(const weft_abi_tensor *tensor, const int64_t *parameters);
+/** Number i of a series (weft/program_abi.h). */
+int64_t weft_series_at(const int64_t *series, bool ring, uint64_t i);
 
 /** Zeroed memory aligned to 64, large pieces in huge pages that nobody has touched; never NULL for 0 bytes. */
 void *weft_memory_new(uint64_t bytes);
@@ -141,6 +146,14 @@ void weft_chip_fault_element(weft_chip *chip, int64_t slot, uint64_t row, uint64
 
 /** The slot, or NULL after a fault when the number is none. */
 weft_slot *weft_chip_slot(weft_chip *chip, int64_t slot, const char *operation);
+
+/** The crossings that one entry of a link stands for. */
+static inline uint32_t weft_crossing_count(const weft_abi_crossing *crossing) {
+  return crossing->count ? crossing->count : 1;
+}
+static inline int64_t weft_crossing_tensor(const weft_abi_crossing *crossing, uint32_t i) {
+  return crossing->tensor + (crossing->step ? (int64_t)i : 0);
+}
 
 /* ---- messages in flight (exchange.c) ---- */
 

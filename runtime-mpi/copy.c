@@ -1,4 +1,4 @@
-/* weft_copy: blocks from one tensor to another of the same format. */
+/* weft_copy, weft_assemble: blocks from one tensor to another of the same format. */
 #include "chip_private.h"
 
 #include <string.h>
@@ -22,19 +22,39 @@ static void copy_block(const weft_slot *from, weft_slot *to, const weft_abi_copy
   for (uint64_t r = 0; r < rows && length; r++) memmove(target + r * to_row, source + r * from_row, length);
 }
 
+static bool copy_one(weft_chip *chip, const weft_slot *from, weft_slot *to, const weft_abi_copy *copy) {
+  if (from->format != to->format || !fits(from, copy->from_row, copy->rows, copy->from_col, copy->cols) ||
+      !fits(to, copy->to_row, copy->rows, copy->to_col, copy->cols)) {
+    weft_chip_fault(chip, WEFT_INVALID, "generate the program again",
+                    "a copy from '%s' to '%s' does not fit their extents or formats", from->tensor->name,
+                    to->tensor->name);
+    return false;
+  }
+  copy_block(from, to, copy);
+  return true;
+}
+
 void weft_copy(weft_chip *chip, const weft_abi_copy *copies, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    const weft_abi_copy *copy = &copies[i];
-    const weft_slot *from = weft_chip_slot(chip, copy->from, "copy");
-    weft_slot *to = from ? weft_chip_slot(chip, copy->to, "copy") : NULL;
+    const weft_slot *from = weft_chip_slot(chip, copies[i].from, "copy");
+    weft_slot *to = from ? weft_chip_slot(chip, copies[i].to, "copy") : NULL;
+    if (!to || !copy_one(chip, from, to, &copies[i])) return;
+  }
+}
+
+static uint64_t place_at(const int64_t *series, int ring, uint64_t i) {
+  return series ? (uint64_t)weft_series_at(series, ring != 0, i) : 0;
+}
+
+void weft_assemble(weft_chip *chip, const weft_abi_assemble *assemble) {
+  for (uint32_t i = 0; i < assemble->count; i++) {
+    const weft_slot *from = weft_chip_slot(chip, assemble->from[i], "assemble");
+    weft_slot *to = from ? weft_chip_slot(chip, assemble->to, "assemble") : NULL;
     if (!to) return;
-    if (from->format != to->format || !fits(from, copy->from_row, copy->rows, copy->from_col, copy->cols) ||
-        !fits(to, copy->to_row, copy->rows, copy->to_col, copy->cols)) {
-      weft_chip_fault(chip, WEFT_INVALID, "generate the program again",
-                      "a copy from '%s' to '%s' does not fit their extents or formats", from->tensor->name,
-                      to->tensor->name);
-      return;
-    }
-    copy_block(from, to, copy);
+    const weft_abi_copy copy = {.to_row = place_at(assemble->row, assemble->ring, i),
+                                .to_col = place_at(assemble->col, assemble->ring, i),
+                                .rows = from->tensor->rows,
+                                .cols = from->tensor->cols};
+    if (!copy_one(chip, from, to, &copy)) return;
   }
 }

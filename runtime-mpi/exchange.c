@@ -129,46 +129,45 @@ void weft_chip_drop(weft_chip *chip) {
 
 /* ---- links ---- */
 
-static bool peer_of(weft_chip *chip, const weft_abi_crossing *crossing, uint32_t *peer) {
-  int64_t number = chip->parameters[crossing->peer];
-  *peer = (uint32_t)number;
-  return number >= 0;
-}
-
 /* Whether a sent slot keeps its bytes until the send is done without anyone waiting in the same run: whoever writes it
  * comes before the link. */
 static bool is_stable(const weft_chip *chip, const weft_slot *slot) {
   return !slot->shown && !chip->unlisted && slot->last_write < (int64_t)chip->step;
 }
 
-static bool post_receive(weft_chip *chip, const weft_abi_crossing *crossing) {
-  weft_slot *slot = weft_chip_slot(chip, crossing->tensor, "link");
-  uint32_t peer;
-  if (!slot || !peer_of(chip, crossing, &peer)) return false;
-  if (!weft_chip_settle(chip, crossing->tensor, true)) return false;
+static bool post_receive(weft_chip *chip, int64_t tensor, uint32_t peer) {
+  weft_slot *slot = weft_chip_slot(chip, tensor, "link");
+  if (!slot || !weft_chip_settle(chip, tensor, true)) return false;
   weft_chip_release(chip, slot);
   weft_endpoint *end = chip->end;
   bool in_place = slot->release_at != WEFT_NO_STEP;
   weft_transfer *transfer = in_place ? end->transport->view(end, peer, slot->own, slot->bytes)
                                      : end->transport->receive(end, peer, slot->own, slot->bytes);
-  return weft_chip_keep(chip, transfer, crossing->tensor, in_place ? WEFT_PENDING_VIEW : WEFT_PENDING_RECEIVE);
+  return weft_chip_keep(chip, transfer, tensor, in_place ? WEFT_PENDING_VIEW : WEFT_PENDING_RECEIVE);
 }
 
-static bool post_send(weft_chip *chip, const weft_abi_crossing *crossing) {
-  weft_slot *slot = weft_chip_slot(chip, crossing->tensor, "link");
-  uint32_t peer;
-  if (!slot || !peer_of(chip, crossing, &peer)) return false;
-  if (!weft_chip_settle(chip, crossing->tensor, false)) return false;
+static bool post_send(weft_chip *chip, int64_t tensor, uint32_t peer) {
+  weft_slot *slot = weft_chip_slot(chip, tensor, "link");
+  if (!slot || !weft_chip_settle(chip, tensor, false)) return false;
   chip->sent += slot->bytes;
   bool stable = is_stable(chip, slot);
-  return weft_chip_keep(chip, chip->end->transport->send(chip->end, peer, slot->data, slot->bytes, stable),
-                        crossing->tensor, WEFT_PENDING_SEND);
+  return weft_chip_keep(chip, chip->end->transport->send(chip->end, peer, slot->data, slot->bytes, stable), tensor,
+                        WEFT_PENDING_SEND);
+}
+
+static bool post_all(weft_chip *chip, const weft_abi_crossing *crossing,
+                     bool (*post)(weft_chip *chip, int64_t tensor, uint32_t peer)) {
+  for (uint32_t i = 0; i < weft_crossing_count(crossing); i++) {
+    int64_t peer = weft_series_at(chip->parameters + crossing->peer, crossing->ring != 0, i);
+    if (!post(chip, weft_crossing_tensor(crossing, i), (uint32_t)peer)) return false;
+  }
+  return true;
 }
 
 /* Sends first: what a chip receives may depend on what it sends. */
 void weft_link(weft_chip *chip, const weft_abi_link *link) {
   for (uint32_t i = 0; i < link->send_count; i++)
-    if (!post_send(chip, &link->sends[i])) return;
+    if (!post_all(chip, &link->sends[i], post_send)) return;
   for (uint32_t i = 0; i < link->receive_count; i++)
-    if (!post_receive(chip, &link->receives[i])) return;
+    if (!post_all(chip, &link->receives[i], post_receive)) return;
 }

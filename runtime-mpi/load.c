@@ -126,18 +126,15 @@ static weft_status check_advance(const weft_run *run, weft_diag *diag) {
 }
 
 weft_status weft_source_check(const weft_source *source, const weft_run *run, weft_diag *diag) {
-  const weft_abi_class *checked = NULL;
   weft_status advances = check_advance(run, diag);
   if (advances != WEFT_OK) return advances;
-  for (uint32_t i = 0; i < run->chip_count; i++) {
-    if (run->chips[i].class == checked) continue;
-    checked = run->chips[i].class;
-    for (uint32_t t = 0; t < checked->tensor_count; t++) {
-      if (!weft_tensor_is_read(&checked->tensors[t]) && !is_offered(source, &checked->tensors[t])) continue;
-      weft_status status = check_tensor(source, &checked->tensors[t], diag);
+  for (uint32_t i = 0; i < run->chip_count; i++)
+    for (uint32_t t = 0; t < run->chips[i].class->tensor_count; t++) {
+      const weft_abi_tensor *tensor = run->chips[i].slots[t].tensor;
+      if (!weft_tensor_is_read(tensor) && !is_offered(source, tensor)) continue;
+      weft_status status = check_tensor(source, tensor, diag);
       if (status != WEFT_OK) return status;
     }
-  }
   return WEFT_OK;
 }
 

@@ -64,7 +64,7 @@ static uint64_t available_memory(void) {
 static uint64_t local_bytes(const weft_run *run) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < run->chip_count; i++)
-    if (weft_add_overflow(sum, weft_class_bytes(run->chips[i].class), &sum)) return UINT64_MAX;
+    if (weft_add_overflow(sum, weft_chip_bytes(&run->chips[i]), &sum)) return UINT64_MAX;
   return sum;
 }
 

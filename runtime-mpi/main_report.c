@@ -156,7 +156,8 @@ static stats_row *row_for(stats_table *table, const weft_abi_step *step) {
 }
 
 /* Steps of one name, of one chip or of several, make one row. */
-static void add_chip(stats_table *table, const weft_abi_class *class, const weft_step_time *times) {
+static void add_chip(stats_table *table, const weft_abi_class *class, const int64_t *parameters,
+                     const weft_step_time *times) {
   for (uint32_t s = 0; s < class->step_count; s++) {
     stats_row *row = row_for(table, &class->steps[s]);
     double seconds = times[s].seconds;
@@ -164,7 +165,7 @@ static void add_chip(stats_table *table, const weft_abi_class *class, const weft
     row->most = seconds > row->most ? seconds : row->most;
     row->sum += seconds;
     row->chips++;
-    row->flops += class->steps[s].flops;
+    row->flops += class->steps[s].work ? (double)parameters[class->steps[s].work] : class->steps[s].flops;
     row->bytes += times[s].bytes;
     row->waited += class->steps[s].kind == WEFT_STEP_SECTION ? times[s].waited : seconds;
   }
@@ -212,7 +213,8 @@ static bool collect(weft_run *run, stats_table *table, weft_step_time *times) {
     uint64_t bytes = class->step_count * sizeof *times;
     if (run->process->rank == 0) {
       if (!here && bytes) ok = fetch(run, c, times, bytes);
-      if (ok) add_chip(table, class, here ? run->chips[c - first].times : times);
+      const int64_t *parameters = class->parameters + (uint64_t)run->row_of[c] * class->parameter_count;
+      if (ok) add_chip(table, class, parameters, here ? run->chips[c - first].times : times);
     } else if (here && bytes) {
       ok = fetch(run, c, run->chips[c - first].times, bytes);
     }

@@ -83,7 +83,7 @@ static void move_chip(collector *out, uint32_t index) {
   bool here = index >= first && index - first < run->chip_count;
   if (!here && run->process->rank != 0) return;
   for (uint32_t t = 0; t < class->tensor_count; t++) {
-    const weft_abi_tensor *tensor = &class->tensors[t];
+    const weft_abi_tensor sized = weft_tensor_of_chip(&class->tensors[t], parameters), *tensor = &sized;
     if (!weft_tensor_is_written(tensor)) continue;
     weft_block block = weft_tensor_block(tensor, parameters);
     uint64_t step = rows_of_piece(tensor);

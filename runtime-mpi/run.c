@@ -27,15 +27,27 @@ static bool list_inside(const int64_t *list, uint32_t count) {
   return true;
 }
 
+/* Whether every chip has the series, and all its numbers are from 0 and below `bound`. */
+static bool series_inside(const weft_abi_class *class, int64_t first, bool ring, uint32_t count, int64_t bound) {
+  if (first < 0 || (uint64_t)first + (ring ? 4 : count) > class->parameter_count) return false;
+  for (uint32_t c = 0; c < class->chip_count; c++) {
+    const int64_t *p = class->parameters + (uint64_t)c * class->parameter_count + (uint64_t)first;
+    if (ring && (p[0] < 0 || p[0] >= bound || p[1] < 0 || p[1] > bound || p[2] < 1 || p[2] > UINT32_MAX || p[3] < 0))
+      return false;
+    for (uint32_t i = 0; i < count; i++) {
+      int64_t value = weft_series_at(p, ring, i);
+      if (value < 0 || value >= bound) return false;
+    }
+  }
+  return true;
+}
+
 static bool crossings_inside(const weft_abi_class *class, uint32_t chips, const weft_abi_crossing *crossings,
                              uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    if (crossings[i].tensor < 0 || crossings[i].tensor >= class->tensor_count) return false;
-    if (crossings[i].peer < 0 || crossings[i].peer >= class->parameter_count) return false;
-    for (uint32_t c = 0; c < class->chip_count; c++) {
-      int64_t peer = class->parameters[(uint64_t)c * class->parameter_count + (uint64_t)crossings[i].peer];
-      if (peer < 0 || peer >= chips) return false;
-    }
+    uint32_t times = weft_crossing_count(&crossings[i]);
+    if (crossings[i].tensor < 0 || weft_crossing_tensor(&crossings[i], times - 1) >= class->tensor_count) return false;
+    if (!series_inside(class, crossings[i].peer, crossings[i].ring != 0, times, chips)) return false;
   }
   return true;
 }
@@ -63,9 +75,12 @@ static weft_status check_step(const weft_abi_class *class, uint32_t chips, const
   const char *name = step->name ? step->name : "?";
   if (!list_inside(step->reads, class->tensor_count) || !list_inside(step->writes, class->tensor_count))
     return refuse(diag, "a tensor that does not exist is listed by step", name);
+  if (step->work < 0 || (step->work && step->work >= class->parameter_count))
+    return refuse(diag, "no parameter for the flops of step", name);
   switch (step->kind) {
   case WEFT_STEP_SECTION:
-    if (step->parameter > class->parameter_count) return refuse(diag, "parameters that do not exist are given to section", name);
+    if (step->parameter > class->parameter_count)
+      return refuse(diag, "parameters that do not exist are given to section", name);
     return step->section ? WEFT_OK : refuse(diag, "no function for section", name);
   case WEFT_STEP_LINK:
     if (step->link && crossings_inside(class, chips, step->link->sends, step->link->send_count) &&
@@ -84,13 +99,17 @@ static weft_status check_tensor(const weft_abi_class *class, const weft_abi_tens
     return refuse(diag, "unknown format or rank of tensor", tensor->name);
   if (tensor->place >= 0 && (uint64_t)tensor->place + 2 >= class->parameter_count)
     return refuse(diag, "no parameters for the place of tensor", tensor->name);
+  if (tensor->size && (tensor->size < 0 || (uint64_t)tensor->size + 1 >= class->parameter_count))
+    return refuse(diag, "no parameters for the size of tensor", tensor->name);
   if (!tensor->dataset) return WEFT_OK;
   uint64_t rows, cols, row_end, col_end;
   weft_plane_extents((uint32_t)tensor->rank, tensor->extents, &rows, &cols);
   for (uint32_t c = 0; c < class->chip_count; c++) {
-    weft_block block = weft_tensor_block(tensor, class->parameters + (uint64_t)c * class->parameter_count);
-    if (weft_add_overflow(block.row0, tensor->rows, &row_end) ||
-        weft_add_overflow(block.col0, tensor->cols, &col_end) || row_end > rows || col_end > cols)
+    const int64_t *parameters = class->parameters + (uint64_t)c * class->parameter_count;
+    weft_block block = weft_tensor_block(tensor, parameters);
+    weft_abi_tensor sized = weft_tensor_of_chip(tensor, parameters);
+    if (weft_add_overflow(block.row0, sized.rows, &row_end) || weft_add_overflow(block.col0, sized.cols, &col_end) ||
+        row_end > rows || col_end > cols)
       return refuse(diag, "the block leaves the dataset of tensor", tensor->name);
   }
   return WEFT_OK;

@@ -17,6 +17,14 @@
 /** One chip of a run: its tensors, parameters, transport, threads. Opaque to emitted code. */
 typedef struct weft_chip weft_chip;
 
+/* A series is a list of numbers of a chip. Written plainly it is that. Written as a ring it has four numbers, base, stride,
+ * members and start, and number i is base + stride * ((start + i) mod members): the other chips of a group, or the places of
+ * their blocks, seen from one of them. So the parameters of a chip do not grow with the chips. */
+
+/** Lists of slots, for tables. */
+#define WEFT_SLOTS(...) ((const int64_t[]){__VA_ARGS__, -1})
+#define WEFT_NO_SLOTS ((const int64_t[]){-1})
+
 /** Values of `format` are weft_format's (weft/format.h), of `role` weft_tensor_role's (weft/ir.h). */
 typedef struct weft_abi_tensor {
   const char *name;    /**< of the local tensor, for messages and traces */
@@ -34,6 +42,8 @@ typedef struct weft_abi_tensor {
   uint64_t fill_value;
   int64_t fill_shift;
   const void *values;
+  /** 0: rows and cols are as written. Else the index of a parameter (never the first): the chip's rows; its cols follow. */
+  int64_t size;
 } weft_abi_tensor;
 
 /** What happens to a folded value before it is stored, in order. */
@@ -131,10 +141,26 @@ typedef struct weft_abi_copy {
 } weft_abi_copy;
 void weft_copy(weft_chip *chip, const weft_abi_copy *copies, uint32_t count);
 
-/** One crossing of a link: the tensor in slot `tensor` goes to, or comes from, the chip in parameter `peer`. */
+/** Puts the tensors in slots from[0], from[1], ... from[count - 1] whole into `to`: number i at row number i of the series
+ * `row`, column number i of the series `col` (NULL: all at 0). */
+typedef struct weft_abi_assemble {
+  const int64_t *from;
+  uint32_t count;
+  int64_t to;
+  int ring; /**< how the series are written */
+  const int64_t *row, *col;
+} weft_abi_assemble;
+void weft_assemble(weft_chip *chip, const weft_abi_assemble *assemble);
+
+/** A crossing of a link: the tensor in slot `tensor` goes to, or comes from, the chip in parameter `peer`. With a `count`
+ * above 1 as many crossings: number i of the tensor in slot tensor + i * step, with the chip that is number i of the
+ * series that begins at parameter `peer`. */
 typedef struct weft_abi_crossing {
   int64_t tensor;
   int64_t peer; /**< parameter index */
+  uint32_t count;
+  int step; /**< 0: one tensor for all; 1: consecutive slots */
+  int ring; /**< how the series is written */
 } weft_abi_crossing;
 /** A link point: all sends leave and all receives arrive before a later step uses them. */
 typedef struct weft_abi_link {
@@ -189,6 +215,7 @@ typedef struct weft_abi_step {
   const int64_t *reads;
   const int64_t *writes;
   double flops;                                          /**< of one run on one chip, for --stats */
+  int64_t work;                                          /**< 0, or the parameter (never the first) that has the flops, where chips differ */
 } weft_abi_step;
 
 typedef struct weft_abi_class {

@@ -123,10 +123,38 @@ static void test_equal_chips_are_one_class(void **state) {
 
 static void test_digits_are_short(void **state) {
   (void)state;
-  weft_codegen_report report = generate(digits, 4, NULL, 4, "column-row", "digits", 0);
-  assert_true(report.lines < 300);
-  assert_int_equal(report.walked, 0);
-  compiles("digits");
+  static const char *const splits[] = {"columns", "rows", "batch", "column-row"};
+  static const uint32_t chips[] = {1, 2, 3, 4, 8, 16, 64};
+  for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+    for (size_t k = 0; k < sizeof chips / sizeof *chips; k++) {
+      weft_codegen_report report = generate(digits, 4, NULL, chips[k], splits[i], "digits", 0);
+      if (report.lines >= 300) fail_msg("%s on %u chips: %llu lines", splits[i], chips[k], (unsigned long long)report.lines);
+      assert_int_equal(report.walked, 0);
+      compiles("digits");
+    }
+}
+
+/** Chips that differ in the sizes of their blocks only: 256 columns and 10 over 3 chips, K in segments over 4. */
+static void test_sizes_do_not_divide_classes(void **state) {
+  (void)state;
+  assert_int_equal(generate(digits, 4, NULL, 3, "columns", "sizes", 0).classes, 1);
+  compiles("sizes");
+  assert_int_equal(generate(digits, 4, NULL, 4, "rows", "sizes", 0).classes, 1);
+  compiles("sizes");
+}
+
+/** The gather of 64 blocks is one call, and a chip's row does not grow with the chips. */
+static void test_gathers_are_short(void **state) {
+  (void)state;
+  generate(equal, 3, NULL, 64, "columns", "gather", 0);
+  char *text = read_text("gather", "class_0.c");
+  assert_non_null(strstr(text, "weft_assemble(chip, &(const weft_abi_assemble){.from = s + 0, .count = 64, .to = s[64], .ring = 1, .col = p + 0});"));
+  assert_non_null(strstr(text, ".count = 63, .step = 0, .ring = 1}"));
+  assert_non_null(strstr(text, ".count = 63, .step = 1, .ring = 1}"));
+  const char *row = strstr(text, "\n    7, ");
+  assert_non_null(row);
+  assert_in_range(strcspn(row + 1, "\n"), 10, 150);
+  free(text);
 }
 
 static void test_stages_of_a_pipeline_differ(void **state) {
@@ -252,7 +280,7 @@ static int remove_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_chip_has_no_links),      cmocka_unit_test(test_digits_are_short),
-      cmocka_unit_test(test_equal_chips_are_one_class),  cmocka_unit_test(test_stages_of_a_pipeline_differ),
+      cmocka_unit_test(test_equal_chips_are_one_class), cmocka_unit_test(test_sizes_do_not_divide_classes), cmocka_unit_test(test_gathers_are_short),  cmocka_unit_test(test_stages_of_a_pipeline_differ),
       cmocka_unit_test(test_threads_do_not_change_a_byte), cmocka_unit_test(test_hostile_names_stay_text),
       cmocka_unit_test(test_equal_layers_share_functions), cmocka_unit_test(test_shared_functions_name_all_layers),
   };

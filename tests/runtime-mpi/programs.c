@@ -396,8 +396,8 @@ static void build_ring(builder *b, const test_shape *shape, uint32_t chip) {
     x[i] = add_tensor(b, "x", WEFT_ROLE_INPUT, WEFT_INT32, rows, shape->k);
     in_dataset(b, shape->m * shape->chips, shape->k, shape->m * chip + row0, 0, false);
     came[i] = add_tensor(b, "came", WEFT_ROLE_ACTIVATION, WEFT_INT32, rows, shape->k);
-    sends[i] = (weft_abi_crossing){x[i], to};
-    receives[i] = (weft_abi_crossing){came[i], from};
+    sends[i] = (weft_abi_crossing){.tensor = x[i], .peer = to};
+    receives[i] = (weft_abi_crossing){.tensor = came[i], .peer = from};
     copies[i] = (weft_abi_copy){.from = came[i], .to_row = row0, .rows = rows, .cols = shape->k};
   }
   int64_t state = add_tensor(b, "state", WEFT_ROLE_STATE, WEFT_INT32, shape->m, shape->k);

@@ -217,6 +217,35 @@ static void copies_move_blocks(void **state) {
   end(&one);
 }
 
+/* Blocks placed by a list, blocks of different widths; by a ring that begins in the middle; one that does not fit. */
+static void blocks_are_assembled(void **state) {
+  (void)state;
+  static const int64_t from[] = {2, 3, 1}, list[] = {4, 7, 2}, ring[] = {0, 3, 3, 1}, outside[] = {4, 8, 2};
+  static const int16_t by_list[] = {0, 0, 10, 11, 20, 21, 22, 30, 31, 0, 0, 12, 13, 23, 24, 25, 32, 33};
+  static const int16_t by_ring[] = {10, 11, 0, 20, 21, 22, 30, 31, 0, 12, 13, 0, 23, 24, 25, 32, 33, 0};
+  for (int way = 0; way < 3; way++) {
+    one_chip one;
+    begin(&one, 1);
+    add_tensor(&one, WEFT_INT16, 2, 9);
+    for (int t = 1; t < 4; t++) {
+      add_tensor(&one, WEFT_INT16, 2, t == 2 ? 3 : 2);
+      for (int i = 0; i < (t == 2 ? 6 : 4); i++) ((int16_t *)(void *)one.slots[t].data)[i] = (int16_t)(10 * t + i);
+    }
+    weft_assemble(&one.chip, &(weft_abi_assemble){.from = from,
+                                                  .count = 3,
+                                                  .to = 0,
+                                                  .ring = way == 1,
+                                                  .col = way == 0   ? list
+                                                         : way == 1 ? ring
+                                                                    : outside});
+    assert_int_equal(weft_chip_failed(&one.chip), way == 2);
+    const void *to = one.slots[0].data;
+    if (way == 0) assert_memory_equal(to, by_list, sizeof by_list);
+    if (way == 1) assert_memory_equal(to, by_ring, sizeof by_ring); /* at 3, 6 and 0 */
+    end(&one);
+  }
+}
+
 /* ---- moves by position and by index ---- */
 
 static void transposes(void **state) {
@@ -425,6 +454,7 @@ static void positions_select(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(blocks_are_assembled),
       cmocka_unit_test(rows_are_folded),
       cmocka_unit_test(integers_are_folded),
       cmocka_unit_test(positions_select),
