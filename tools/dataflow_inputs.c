@@ -18,13 +18,14 @@ static weft_status wrong(weft_diag *diag, const char *option, const char *text, 
   return weft_error(diag, WEFT_USAGE, NULL, "%s %s: %s", option, text, why);
 }
 
-/* "INDEX=value": the index, and where the value begins. */
-static weft_status split(const char *option, const char *text, uint64_t count, uint64_t *index, const char **value,
-                         weft_diag *diag) {
+/* "INDEX=value": the input, and where the value begins. */
+static weft_status split(const char *option, const char *text, const weft_tool_bindings *b, uint64_t *index,
+                         const char **value, weft_diag *diag) {
   char *end;
   *index = strtoull(text, &end, 10);
   if (end == text || *end != '=') return wrong(diag, option, text, "INDEX=VALUE is expected");
-  if (*index >= count) return wrong(diag, option, text, "the entry has no input of this number");
+  if (*index >= b->count) return wrong(diag, option, text, "the entry has no input of this number");
+  *index = b->places[*index];
   *value = end + 1;
   return WEFT_OK;
 }
@@ -94,7 +95,7 @@ static weft_status write_hdf5(const weft_mlir_op *entry, const weft_tool_binding
   weft_array_set set = {0};
   weft_status status = WEFT_OK;
   for (uint64_t i = 0; status == WEFT_OK && i < b->count; i++) {
-    const weft_memory *buffer = b->items[i].buffer == &b->buffers[i] ? &b->buffers[i] : NULL;
+    const weft_memory *own = &b->buffers[b->places[i]], *buffer = b->items[b->places[i]].buffer == own ? own : NULL;
     if (!buffer) continue;
     weft_format format = format_of(buffer->element);
     char name[32];
@@ -135,6 +136,7 @@ static weft_status bind_memory(const weft_mlir_type *type, weft_tool_bindings *b
   if (type->kind != WEFT_MLIR_MEMREF_TYPE) return wrong(diag, "--mem", text, "this input is no memory");
   if (*value == '@') {
     uint64_t other = strtoull(value + 1, NULL, 10);
+    if (other < b->count) other = b->places[other];
     if (other >= b->count || !b->items[other].buffer) return wrong(diag, "--mem", text, "give the other memory first");
     b->items[index].buffer = b->items[other].buffer;
     return WEFT_OK;
@@ -179,7 +181,10 @@ weft_status weft_tool_bind(const weft_mlir_op *entry, const weft_tool_inputs *in
   b->items = WEFT_NEW_ARRAY(b->arena, weft_binding, b->count);
   b->buffers = WEFT_NEW_ARRAY(b->arena, weft_memory, b->count);
   b->channels = WEFT_NEW_ARRAY(b->arena, weft_channel, b->count);
+  b->places = WEFT_NEW_ARRAY(b->arena, uint32_t, b->count);
   if (weft_arena_failed(b->arena)) return weft_error_memory(diag);
+  const weft_mlir_attribute *order = weft_mlir_attribute_of(entry, "weft.input_order");
+  for (uint32_t i = 0; i < b->count; i++) b->places[i] = order ? (uint32_t)weft_mlir_dense_integer(order, i) : i;
   for (uint64_t i = 0; i < b->count; i++)
     if (type->inputs[i]->kind == WEFT_MLIR_DIALECT_TYPE &&
         type->inputs[i]->parameter_count) { /* channels may stay empty */
@@ -188,16 +193,16 @@ weft_status weft_tool_bind(const weft_mlir_op *entry, const weft_tool_inputs *in
     }
   weft_status status = make_outputs(entry, b, diag);
   for (uint64_t i = 0; status == WEFT_OK && i < inputs->args.count; i++) {
-    status = split("--arg", inputs->args.items[i], b->count, &index, &value, diag);
+    status = split("--arg", inputs->args.items[i], b, &index, &value, diag);
     if (status == WEFT_OK && !weft_word_from_text(type->inputs[index], value, &b->items[index].word))
       status = wrong(diag, "--arg", inputs->args.items[i], "this is no value of the input's type");
   }
   for (uint64_t i = 0; status == WEFT_OK && i < inputs->memories.count; i++) {
-    status = split("--mem", inputs->memories.items[i], b->count, &index, &value, diag);
+    status = split("--mem", inputs->memories.items[i], b, &index, &value, diag);
     if (status == WEFT_OK) status = bind_memory(type->inputs[index], b, index, inputs->memories.items[i], value, diag);
   }
   for (uint64_t i = 0; status == WEFT_OK && i < inputs->streams.count; i++) {
-    status = split("--stream", inputs->streams.items[i], b->count, &index, &value, diag);
+    status = split("--stream", inputs->streams.items[i], b, &index, &value, diag);
     if (status == WEFT_OK) status = bind_stream(type->inputs[index], b, index, value, diag);
   }
   return status;
@@ -228,8 +233,8 @@ static void print_words(const char *what, uint64_t number, const weft_mlir_type 
 weft_status weft_tool_print_bindings(const weft_mlir_op *entry, const weft_tool_bindings *b, const char *output,
                                      weft_diag *diag) {
   for (uint64_t i = 0; i < b->count; i++) {
-    const weft_binding *item = &b->items[i];
-    if (item->buffer == &b->buffers[i])
+    const weft_binding *item = &b->items[b->places[i]];
+    if (item->buffer == &b->buffers[b->places[i]])
       print_words("memory", i, item->buffer->element, item->buffer->words, item->buffer->count);
     if (item->channel)
       print_words("stream", i, item->channel->element, weft_channel_first(item->channel),

@@ -33,6 +33,7 @@ typedef struct weft_tool_bindings {
   weft_channel *channels;
   weft_channel *outputs; /**< of stream results */
   uint64_t output_count;
+  uint32_t *places; /* of input i as it is numbered outside: among the entry's inputs */
 } weft_tool_bindings;
 weft_status weft_tool_bind(const weft_mlir_op *entry, const weft_tool_inputs *inputs, weft_tool_bindings *bindings,
                            weft_diag *diag);

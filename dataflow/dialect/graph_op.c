@@ -52,6 +52,17 @@ static bool segments_ok(const weft_mlir_op *op, const char *name, const weft_mli
   return true;
 }
 
+/* weft.input_order: for each input of the function that the graph was, where it is now. */
+static bool order_ok(const weft_mlir_op *op, const weft_mlir_type *type, const char *file, weft_diag *diag) {
+  const weft_mlir_attribute *order = weft_mlir_attribute_of(op, "weft.input_order");
+  if (!order) return true;
+  bool good = order->kind == WEFT_MLIR_DENSE_ARRAY && weft_mlir_is_integer(order->type, 64) &&
+              order->as.dense.elements == type->input_count;
+  for (uint32_t i = 0; good && i < type->input_count; i++)
+    good = weft_mlir_dense_integer(order, i) >= 0 && weft_mlir_dense_integer(order, i) < type->input_count;
+  return good || dialect_wrong(op, file, diag, NULL, "weft.input_order must hold the place of each input");
+}
+
 bool dialect_verify_graph(const weft_mlir_op *op, const char *file, weft_diag *diag) {
   const weft_mlir_type *type = weft_mlir_function_type(op);
   const weft_mlir_block *body = weft_mlir_op_block(op, 0);
@@ -65,7 +76,8 @@ bool dialect_verify_graph(const weft_mlir_op *op, const char *file, weft_diag *d
   if (!body->last || weft_mlir_code(body->last) != WEFT_DATAFLOW_GRAPH_RETURN)
     return dialect_wrong(op, file, diag, NULL, "the body must end in dataflow.graph.return");
   return segments_ok(op, "input_segments", type->inputs, type->input_count, file, diag) &&
-         segments_ok(op, "result_segments", type->results, type->result_count, file, diag);
+         segments_ok(op, "result_segments", type->results, type->result_count, file, diag) &&
+         order_ok(op, type, file, diag);
 }
 
 /* ---- return --------------------------------------------------------------------------------------------------- */

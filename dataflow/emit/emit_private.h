@@ -49,6 +49,8 @@ bool emit_structured(emitter *e, const weft_mlir_op *entry, uint32_t number);
 bool emit_machine(emitter *e, const weft_mlir_op *graph, uint32_t number);
 /* Loops from a token network that came from structured control; false without a message when it did not. */
 bool emit_loops(emitter *e, const weft_mlir_op *graph, uint32_t number, bool *possible);
+/* Makes the memories a<mark> of a token graph's allocations; whatever fails on the way, all can be freed. */
+bool emit_allocations(emitter *e, const weft_mlir_op *graph);
 void emit_head(emitter *e, const weft_mlir_op *entry, uint32_t number);
 /* Numbers of inputs by kind. */
 typedef struct entry_shape {

@@ -270,26 +270,16 @@ static bool declare_memories(loop_emitter *b) {
   const weft_mlir_block *body = weft_mlir_op_block(b->f.graph, 0);
   char from[64];
   uint32_t memories = 0;
+  if (!emit_allocations(b->e, b->f.graph)) return false;
   for (uint32_t i = 0; i < body->argument_count; i++) {
     if (!is_memory(&body->arguments[i])) continue;
     snprintf(from, sizeof from, "memories[%u]", memories++);
     if (!declare_memory(b, b->f.graph, &body->arguments[i], from)) return false;
   }
   for (const weft_mlir_op *op = body->first; op; op = op->next) {
-    c_type c;
-    uint64_t count;
     uint32_t code = weft_mlir_code(op);
     if (code == WEFT_OP_MEMREF_CAST) snprintf(from, sizeof from, "m%u", op->operands[0]->mark);
-    if (code == WEFT_OP_MEMREF_ALLOC) {
-      uint32_t mark = op->results[0].mark;
-      if (!emit_type(op->results[0].type->element, &c) || !c.name || !weft_mlir_elements(op->results[0].type, &count))
-        return emit_refuse(b->e, op, "use a static shape", "the size is not known");
-      emit_line(b->e, "weft_df_memory a%u = {calloc(%llu, sizeof(%s)), %llu, calloc(%llu, 1)};", mark,
-                (unsigned long long)count + 1, c.name, (unsigned long long)count, (unsigned long long)count + 1);
-      emit_line(b->e, "if (!a%u.data || !a%u.written) WEFT_DF_FAULT(%u, \"%s\");", mark, mark, op->line,
-                weft_fault_text(WEFT_FAULT_SIZE));
-      snprintf(from, sizeof from, "&a%u", mark);
-    }
+    if (code == WEFT_OP_MEMREF_ALLOC) snprintf(from, sizeof from, "&a%u", op->results[0].mark);
     if ((code == WEFT_OP_MEMREF_CAST || code == WEFT_OP_MEMREF_ALLOC) && !declare_memory(b, op, &op->results[0], from))
       return false;
   }

@@ -547,18 +547,11 @@ static bool declare_memories(machine *m) {
   for (uint32_t i = 0; i < m->body->argument_count; i++)
     if (is_memory(&m->body->arguments[i]))
       emit_line(e, "weft_df_memory *m%u = memories[%u];", m->body->arguments[i].mark, memories++);
+  if (!emit_allocations(e, m->graph)) return false;
   for (weft_mlir_op *op = m->body->first; op; op = op->next) {
-    c_type c;
-    uint64_t count;
-    uint32_t mark = op->result_count ? op->results[0].mark : 0;
-    if (weft_mlir_code(op) == WEFT_OP_MEMREF_CAST)
-      emit_line(e, "weft_df_memory *m%u = m%u;", mark, op->operands[0]->mark);
-    if (weft_mlir_code(op) != WEFT_OP_MEMREF_ALLOC) continue;
-    if (!emit_type(op->results[0].type->element, &c) || !weft_mlir_elements(op->results[0].type, &count))
-      return emit_refuse(e, op, "use a static shape", "the size is not known");
-    emit_line(e, "weft_df_memory a%u = {calloc(%llu, sizeof(%s)), %llu, calloc(%llu, 1)}, *m%u = &a%u;", mark,
-              (unsigned long long)count + 1, c.name, (unsigned long long)count, (unsigned long long)count + 1, mark,
-              mark);
+    uint32_t code = weft_mlir_code(op), mark = op->result_count ? op->results[0].mark : 0;
+    if (code == WEFT_OP_MEMREF_CAST) emit_line(e, "weft_df_memory *m%u = m%u;", mark, op->operands[0]->mark);
+    if (code == WEFT_OP_MEMREF_ALLOC) emit_line(e, "weft_df_memory *m%u = &a%u;", mark, mark);
   }
   return true;
 }
@@ -608,10 +601,6 @@ bool emit_machine(emitter *e, const weft_mlir_op *graph, uint32_t number) {
   emit_line(e, "if (!s) s = env->machines[%u] = calloc(1, sizeof *s);", number);
   emit_line(e, "if (!s) WEFT_DF_FAULT(%u, \"out of memory\");", graph->line);
   first_tokens(&m);
-  for (const weft_mlir_op *op = m.body->first; op; op = op->next)
-    if (weft_mlir_code(op) == WEFT_OP_MEMREF_ALLOC)
-      emit_line(e, "if (!a%u.data || !a%u.written) WEFT_DF_FAULT(%u, \"%s\");", op->results[0].mark,
-                op->results[0].mark, op->line, weft_fault_text(WEFT_FAULT_SIZE));
   emit_line(e, "for (;;) {");
   e->indent++;
   emit_line(e, "int moved = 0;");

@@ -59,9 +59,9 @@ static void emit_moves(body_emitter *b, const weft_mlir_op *op, uint32_t first, 
 
 /* The element's C type; false for memories that are refused. */
 static bool memory_type(body_emitter *b, const weft_mlir_op *op, const weft_mlir_type *type, c_type *c) {
-  if (type->layout) return emit_refuse(b->e, op, "use the identity layout", "the memref has a layout");
-  for (uint32_t i = 1; i < type->rank; i++)
-    if (type->extents[i] < 0) return emit_refuse(b->e, op, NULL, "only the first extent may be dynamic");
+  const char *why;
+  uint64_t row;
+  if (!weft_memref_rows(type, &row, &why)) return emit_refuse(b->e, op, NULL, why);
   return (emit_type(type->element, c) && c->name) || emit_refuse(b->e, op, NULL, "the element type has no C type");
 }
 
@@ -69,6 +69,9 @@ static bool memory_type(body_emitter *b, const weft_mlir_op *op, const weft_mlir
 static void emit_address(body_emitter *b, const weft_mlir_op *op, uint32_t memory) {
   emitter *e = b->e;
   const weft_mlir_type *type = op->operands[memory]->type;
+  const char *why;
+  uint64_t row = 1;
+  weft_memref_rows(type, &row, &why);
   emit_line(e, "{");
   e->indent++;
   emit_line(e, type->rank ? "uint64_t at = (uint64_t)v%u;" : "uint64_t at = 0;",
@@ -76,9 +79,10 @@ static void emit_address(body_emitter *b, const weft_mlir_op *op, uint32_t memor
   for (uint32_t i = 0; i < type->rank; i++) {
     if (i)
       emit_line(e, "at = at * %lld + (uint64_t)v%u;", (long long)type->extents[i], op->operands[memory + 1 + i]->mark);
-    if (type->rank > 1 && type->extents[i] >= 0)
-      emit_line(e, "if (WEFT_DF_NEVER((uint64_t)v%u >= %lld)) WEFT_DF_FAULT(%u, \"%s\");",
-                op->operands[memory + 1 + i]->mark, (long long)type->extents[i], op->line,
+    uint64_t limit = type->extents[i] < 0 ? weft_memref_limit(row) : (uint64_t)type->extents[i];
+    if (type->rank > 1)
+      emit_line(e, "if (WEFT_DF_NEVER((uint64_t)v%u >= UINT64_C(%llu))) WEFT_DF_FAULT(%u, \"%s\");",
+                op->operands[memory + 1 + i]->mark, (unsigned long long)limit, op->line,
                 weft_fault_text(WEFT_FAULT_BOUNDS));
   }
   emit_line(e, "if (WEFT_DF_NEVER(at >= m%u->count)) WEFT_DF_FAULT(%u, \"%s\");", op->operands[memory]->mark, op->line,
@@ -144,7 +148,8 @@ static bool emit_alloc(body_emitter *b, const weft_mlir_op *op) {
   emit_line(e, "  uint64_t count = 1;");
   for (uint32_t i = 0; i < type->rank; i++) {
     if (type->extents[i] >= 0)
-      emit_line(e, "  count *= %lld;", (long long)type->extents[i]);
+      emit_line(e, "  if (__builtin_mul_overflow(count, UINT64_C(%llu), &count)) count = UINT64_MAX;",
+                (unsigned long long)type->extents[i]);
     else
       emit_line(e, "  if (v%u < 0 || __builtin_mul_overflow(count, (uint64_t)v%u, &count)) count = UINT64_MAX;",
                 op->operands[dynamic]->mark, op->operands[dynamic]->mark);

@@ -48,13 +48,12 @@ static bool known_root(const lowering *l, const weft_mlir_value *memory) {
   return weft_mlir_code(root->owner) == WEFT_OP_MEMREF_ALLOC;
 }
 
-/* Identity layout, and no dynamic extent but the first: then an address is row-major arithmetic. */
+/* Addresses are row-major arithmetic. */
 static bool admit_shape(lowering *l, const weft_mlir_op *op, const weft_mlir_type *type) {
-  if (type->layout) return refuse(l, op, "use a memref with the identity layout", "the memref has a layout");
-  if (type->unranked) return refuse(l, op, "cast it to a ranked memref", "the memref is unranked");
-  for (uint32_t i = 1; i < type->rank; i++)
-    if (type->extents[i] == WEFT_MLIR_DYNAMIC)
-      return refuse(l, op, "make all extents but the first static", "only the first extent may be dynamic");
+  const char *why;
+  uint64_t row;
+  if (!weft_memref_rows(type, &row, &why))
+    return refuse(l, op, "use a ranked memref with the identity layout and static extents but the first", why);
   if (!is_scalar(type->element) || type->element->kind == WEFT_MLIR_NONE_TYPE)
     return refuse(l, op, NULL, "the element type is no scalar");
   return true;

@@ -59,11 +59,9 @@ static weft_mlir_value *open_loop(expander *e, int64_t extent) {
 }
 
 static bool expand(expander *e) {
-  enum { MOST_RANK = 32 };
-  weft_mlir_value *from = e->copy->operands[0], *to = e->copy->operands[1], *operands[MOST_RANK + 2];
+  weft_mlir_value *from = e->copy->operands[0], *to = e->copy->operands[1], *operands[WEFT_MOST_RANK + 2];
   uint64_t ignored;
   const weft_mlir_type *shape = weft_mlir_elements(from->type, &ignored) ? from->type : to->type;
-  if (shape->rank > MOST_RANK) return false;
   weft_mlir_block *block = e->copy->block;
   e->block = block;
   e->before = e->copy;

@@ -23,10 +23,13 @@ static void after_write(lowering *l, frontier *f, weft_mlir_value *done) {
 
 /* ---- leaves --------------------------------------------------------------------------------------------------- */
 
-/* The row-major address of an access. An index beyond its own extent makes the address -1, which is out of bounds, too.
- */
+/* The row-major address of an access. An index beyond its own extent, or so large that the address would wrap, makes the
+ * address -1, which is out of bounds, too. */
 static weft_mlir_value *address(lowering *l, const weft_mlir_op *op, uint32_t memory) {
   const weft_mlir_type *type = op->operands[memory]->type;
+  const char *why;
+  uint64_t row = 1;
+  weft_memref_rows(type, &row, &why);
   if (type->rank == 0) return lower_number(l, l->index, 0);
   weft_mlir_value *flat = lower_value(l, op->operands[memory + 1]), *good = NULL;
   for (uint32_t i = 0; i < type->rank && type->rank > 1; i++) {
@@ -35,8 +38,8 @@ static weft_mlir_value *address(lowering *l, const weft_mlir_op *op, uint32_t me
       weft_mlir_value *extent = lower_number(l, l->index, type->extents[i]);
       flat = lower_binary(l, l->names.addi, lower_binary(l, l->names.muli, flat, extent), index);
     }
-    if (type->extents[i] == WEFT_MLIR_DYNAMIC) continue;
-    weft_mlir_value *inside = lower_compare(l, WEFT_CMPI_ult, index, lower_number(l, l->index, type->extents[i]));
+    int64_t extent = type->extents[i] == WEFT_MLIR_DYNAMIC ? (int64_t)weft_memref_limit(row) : type->extents[i];
+    weft_mlir_value *inside = lower_compare(l, WEFT_CMPI_ult, index, lower_number(l, l->index, extent));
     good = good ? lower_binary(l, l->names.andi, good, inside) : inside;
   }
   return good ? lower_select(l, good, flat, lower_number(l, l->index, -1)) : flat;

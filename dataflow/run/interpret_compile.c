@@ -77,19 +77,17 @@ static void emit_move(compiler *c, const weft_mlir_op *op, uint32_t first, const
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 
-/* Strides of a row-major memref; only the first extent may be dynamic. */
+/* Strides of a row-major memref. With one dimension the buffer alone says what is in bounds. */
 static bool access_of(compiler *c, const weft_mlir_op *op, const weft_mlir_type *type, access *a) {
-  if (type->layout) return refuse(c, op, "use the identity layout", "memrefs with a layout are not supported");
-  if (type->unranked || type->rank > MOST_RANK) return refuse(c, op, NULL, "the rank of the memref is not supported");
+  const char *why;
+  uint64_t row, stride = 1;
+  if (!weft_memref_rows(type, &row, &why)) return refuse(c, op, NULL, why);
   a->rank = type->rank;
-  uint64_t stride = 1;
   for (uint32_t i = type->rank; i-- > 0;) {
+    bool known = type->extents[i] >= 0 && type->rank > 1;
     a->strides[i] = stride;
-    a->extents[i] = type->extents[i] < 0 ? UINT64_MAX : (uint64_t)type->extents[i];
-    if (type->extents[i] < 0 && i > 0)
-      return refuse(c, op, "make all extents but the first static", "only the first extent may be dynamic");
-    if (type->extents[i] >= 0 && weft_mul_overflow(stride, (uint64_t)type->extents[i], &stride))
-      return refuse(c, op, NULL, "the memref is too large");
+    a->extents[i] = known ? (uint64_t)type->extents[i] : UINT64_MAX;
+    if (known) stride *= a->extents[i];
   }
   return true;
 }

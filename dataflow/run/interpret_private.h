@@ -31,14 +31,12 @@ typedef struct instruction {
   const weft_mlir_op *op;
 } instruction;
 
-enum { MOST_RANK = 8 };
-
 /* How an access finds its word: index i is multiplied by strides[i]; the first extent is checked through the buffer's
  * count. */
 typedef struct access {
   uint32_t rank;
-  uint64_t strides[MOST_RANK];
-  uint64_t extents[MOST_RANK]; /* UINT64_MAX where only the buffer knows */
+  uint64_t strides[WEFT_MOST_RANK];
+  uint64_t extents[WEFT_MOST_RANK]; /* UINT64_MAX where only the buffer knows */
 } access;
 
 typedef struct allocation {

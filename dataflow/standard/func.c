@@ -185,6 +185,11 @@ static bool same_types(const weft_mlir_value *arguments, uint32_t count, const w
   return true;
 }
 
+/* Ops that nobody registered may end a block, too. */
+static bool ends_block(const weft_mlir_op *last) {
+  return last && (!last->name->spec || last->successor_count || last->name->spec->traits & WEFT_MLIR_TERMINATOR);
+}
+
 static bool verify_func(const weft_mlir_op *op, const char *file, weft_diag *diag) {
   const weft_mlir_type *type = weft_mlir_function_type(op);
   if (!type || !*weft_mlir_symbol_name(op) || op->region_count != 1)
@@ -193,6 +198,10 @@ static bool verify_func(const weft_mlir_op *op, const char *file, weft_diag *dia
   if (entry && !same_types(entry->arguments, entry->argument_count, type->inputs, type->input_count))
     return standard_wrong(op, file, diag, NULL, "the arguments of @%s do not have the types of its function type",
                           weft_mlir_symbol_name(op));
+  for (const weft_mlir_block *block = entry; block; block = block->next)
+    if (!ends_block(block->last))
+      return standard_wrong(op, file, diag, "end it with func.return", "a block of @%s has no terminator",
+                            weft_mlir_symbol_name(op));
   return true;
 }
 

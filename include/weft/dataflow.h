@@ -125,6 +125,15 @@ bool weft_word_from_text(const weft_mlir_type *type, const char *text, uint64_t 
 /** Appends a word of this type: an integer, or a float with all its digits. */
 void weft_word_to_text(const weft_mlir_type *type, uint64_t word, weft_text *text);
 
+/** Memories are addressed row by row. Takes how many elements one step of the first index is; false, with the reason in
+ * `*why`, for a memref that has no such address: too many dimensions or elements, one but the first dynamic, a layout.
+ */
+enum { WEFT_MOST_RANK = 8 };
+bool weft_memref_rows(const weft_mlir_type *type, uint64_t *row, const char **why);
+/** What the first index of a memref of several dimensions, when it is dynamic, cannot reach; below it no address of an
+ * element wraps. 0: the memref holds nothing. */
+static inline uint64_t weft_memref_limit(uint64_t row) { return row ? (UINT64_C(1) << 62) / row : 0; }
+
 typedef enum weft_order { WEFT_ORDER_PROGRAM, WEFT_ORDER_RANDOM } weft_order;
 
 /* ---- the structured interpreter ------------------------------------------------------------------------------- */

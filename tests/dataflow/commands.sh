@@ -59,6 +59,54 @@ func.func @dot(%n: index, %a: memref<?xi32>, %b: memref<?xi32>) -> i32 {
 END
 arguments=(--arg 0=4 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]')
 
+# The same line, or the same refusal, from each way of running a program.
+every_way() { # says|refused WORDS FILE OPTIONS...
+  local check=$1 words=$2 program=$3
+  shift 3
+  weft lower "$program" -o every.mlir
+  $check "$words" weft interp "$program" "$@"
+  $check "$words" weft sim every.mlir "$@"
+  $check "$words" weft run "$program" "$@"
+  $check "$words" weft run every.mlir "$@"
+  $check "$words" weft run every.mlir --machines "$@"
+}
+
+# Names that C and pictures must quote, inputs in another order, sizes known when it runs, addresses that would wrap.
+part_odd_programs() {
+  cat > names.mlir << 'END'
+func.func @"a\22b\0A%s \5C*/ ??/ é"(%m: memref<?xi32>, %n: index) -> i32 {
+  %v = memref.load %m[%n] : memref<?xi32>
+  return %v : i32
+}
+END
+  every_way says 'result 0: 2' names.mlir --mem '0=[1, 2]' --arg 1=1
+  weft show every.mlir --dot > names.dot
+  ! command -v dot > /dev/null || dot -Tsvg names.dot > names.svg
+  cat > sizes.mlir << 'END'
+func.func @sizes(%n: index, %m: memref<?x65536xi32>) -> i32 {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %x = arith.constant 7 : i32
+  %a = memref.alloc(%n) : memref<?xi32>
+  %b = memref.alloc(%c3) : memref<?x2xi32>
+  memref.store %x, %a[%c0] : memref<?xi32>
+  memref.store %x, %b[%c0, %c0] : memref<?x2xi32>
+  %y = memref.load %a[%c0] : memref<?xi32>
+  return %y : i32
+}
+func.func @wraps(%n: index, %m: memref<?x65536xi32>) -> i32 {
+  %c0 = arith.constant 0 : index
+  %x = memref.load %m[%n, %c0] : memref<?x65536xi32>
+  return %x : i32
+}
+END
+  every_way says 'result 0: 7' sizes.mlir --graph sizes --arg 0=3 --mem '1=[5]'
+  every_way refused 'the buffer is too large' sizes.mlir --graph sizes --arg 0=-3 --mem '1=[5]'
+  every_way refused 'the buffer is too large' sizes.mlir --graph sizes --arg 0=4611686018427387904 --mem '1=[5]'
+  every_way says 'result 0: 5' sizes.mlir --graph wraps --arg 0=0 --mem '1=[5]'
+  every_way refused 'index out of bounds' sizes.mlir --graph wraps --arg 0=281474976710656 --mem '1=[5]'
+}
+
 part_commands() {
   says 'result 0: 70' weft interp dot.mlir "${arguments[@]}"
   says 'result 0: 70' weft run dot.mlir "${arguments[@]}"
@@ -86,10 +134,18 @@ part_commands() {
   refused 'index out of bounds' weft sim dot.df.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
   refused 'index out of bounds' weft interp dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
   refused 'index out of bounds' weft run dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
-  # What is refused writes nothing.
+  part_odd_programs
+  # What is refused writes nothing, also where the result would replace what was read.
   sed 's/scf.for %i = %c0 to %n step %c1 iter_args(%sum = %z) -> (i32)/scf.parallel (%i) = (%c0) to (%n) step (%c1) init (%z) -> i32/; s/%t = arith.addi.*//; s/scf.yield %t : i32/scf.reduce(%p : i32) { ^bb0(%l: i32, %r: i32): %q = arith.addi %l, %r : i32 scf.reduce.return %q : i32 }/' dot.mlir > parallel.mlir
   refused 'parallel.mlir:5:' weft lower parallel.mlir -o parallel.df.mlir
   [ ! -e parallel.df.mlir ]
+  cp parallel.mlir kept.mlir
+  refused 'parallel.mlir:5:' weft lower parallel.mlir -o parallel.mlir
+  cmp parallel.mlir kept.mlir
+  sed 's/scf.for %i/scf.parallel (%i)/' "$cases/103-threads.mlir" > parallel.mlir
+  cp parallel.mlir kept.mlir
+  refused 'parallel.mlir:' weft publish parallel.mlir -o parallel.mlir
+  cmp parallel.mlir kept.mlir
   echo 'func.func @x( {' > broken.mlir
   refused 'broken.mlir:1:' weft lower broken.mlir
   # Files of several modules.

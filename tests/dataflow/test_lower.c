@@ -89,6 +89,8 @@ static void expect_not_lowered(bool publish, const char *text, uint64_t line, co
   assert_int_equal(weft_diag_count(w.diag), 1);
   if (!strstr(world_message(&w), words)) fail_msg("the message is \"%s\", expected \"%s\"", world_message(&w), words);
   assert_int_equal(weft_diag_message(w.diag, 0)->place.line, line);
+  assert_true(weft_diag_message(w.diag, 0)->place.column > 0);
+  assert_string_equal(weft_diag_message(w.diag, 0)->place.file, "test.mlir");
   char *after = print_module(file->modules[0], true);
   assert_string_equal(before, after);
   free(before);
@@ -190,8 +192,32 @@ static void test_refusals(void **state) {
                      "func.func @bad(%m: memref<?xi32>, %n: index, %x: i32) {\n  memref.store %x, %m[%n] : "
                      "memref<?xi32>\n  \"cf.br\"()[^bb1] : () -> ()\n^bb1:\n  return\n}\n",
                      1, "its body has several blocks");
+  expect_not_lowered(false,
+                     "func.func @bad(%m: memref<?x4294967296x4294967296xi32>, %n: index) {\n  %v = memref.load %m[%n, "
+                     "%n, %n] : memref<?x4294967296x4294967296xi32>\n  return\n}\n",
+                     2, "the memref is too large");
+  expect_not_lowered(false,
+                     "func.func @bad(%m: memref<1x1x1x1x1x1x1x1x1xi32>, %k: memref<1x1x1x1x1x1x1x1x1xi32>) {\n  "
+                     "memref.copy %m, %k : memref<1x1x1x1x1x1x1x1x1xi32> to memref<1x1x1x1x1x1x1x1x1xi32>\n  "
+                     "return\n}\n",
+                     2, "the memref has more than 8 dimensions");
+  expect_not_lowered(false,
+                     GRAPH("  %t = arith.constant true\n  %r = scf.if %t -> (memref<?xi32>) { scf.yield %m : "
+                           "memref<?xi32> } else { scf.yield %m : memref<?xi32> }\n  memref.store %x, %m[%n] : "
+                           "memref<?xi32>\n"),
+                     8, "structured control carries a memref");
+  expect_not_lowered(
+      false,
+      GRAPH("  %t = arith.constant true\n  %r = scf.while (%k = %m) : (memref<?xi32>) -> memref<?xi32> { "
+            "scf.condition(%t) %k : memref<?xi32> } do {\n  ^bb0(%q: memref<?xi32>): scf.yield %q : "
+            "memref<?xi32> }\n  memref.store %x, %m[%n] : memref<?xi32>\n"),
+      8, "structured control carries a memref");
   expect_refused("dataflow.graph private @g(%x: i32) -> () {\n dataflow.graph.return %x : i32\n}", 1,
                  "a graph's first argument must be its start");
+  expect_refused("dataflow.graph private @g(%s: none, %x: i32) -> () attributes {weft.input_order = array<i64: 1>} {\n "
+                 "dataflow.graph.return %s : none\n}",
+                 1, "weft.input_order must hold the place of each input");
+  expect_refused("func.func @f() -> i32 {\n}", 1, "a block of @f has no terminator");
 }
 
 #define REGION(segments, operands, arguments, types, body)                                                             \
@@ -208,6 +234,22 @@ static void test_publish_refusals(void **state) {
   (void)state;
   expect_not_lowered(true, THREAD("scf.parallel (%i) = (%n) to (%n) step (%n) {\n" EMPTY "scf.reduce }\n"), 9,
                      "it stands under a parallel form");
+  expect_not_lowered(true, THREAD("scf.forall (%i) in (%n) {\n" EMPTY "}\n"), 9, "it stands under a parallel form");
+  expect_not_lowered(
+      true,
+      THREAD(REGION("1, 0, 0, 1", "%n, %c", "(%a: index, %o: !dataflow.channel<i32>)", "index, !dataflow.channel<i32>",
+                    "%z = arith.constant 3 : i32\nscf.parallel (%i) = (%a) to (%a) step (%a) {\n"
+                    "dataflow.channel.send %o, %z : !dataflow.channel<i32>\nscf.reduce }\n")),
+      11, "cannot lower scf.parallel: a parallel form has no order of its own");
+  expect_not_lowered(
+      true,
+      THREAD("\"loom.spatial_region\"(%c) <{operandSegmentSizes = array<i32: 0, 1, 0, 0>, resultSegmentSizes = "
+             "array<i32: 0, 0>}> ({\n^bb0(%i: !dataflow.channel<i32>):\n"
+             "%k = arith.constant 1 : index\nscf.forall (%q) in (%k) {\n"
+             "%x = dataflow.channel.receive %i : !dataflow.channel<i32>\n}\n"
+             "\"loom.spatial_yield\"() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ()\n"
+             "}) {source_maps = [affine_map<() -> ()>]} : (!dataflow.channel<i32>) -> ()\n"),
+      11, "cannot lower scf.forall");
   expect_not_lowered(true, THREAD("scf.execute_region {\n" EMPTY "scf.yield }\n"), 9,
                      "completion cannot be handed through");
   expect_not_lowered(true, "func.func @f() {\n" EMPTY "return\n}\n", 2, "completion cannot be handed through");

@@ -56,7 +56,7 @@ static void check_tool(world *w, const batch *b, const char *tool) {
 
 static void check_batch(world *w, batch *b) {
   assert_false(b->text.failed);
-  for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) check_tool(w, b, tools[i]);
+  for (size_t i = 0; b->count && i < sizeof tools / sizeof *tools; i++) check_tool(w, b, tools[i]);
   for (uint32_t i = 0; i < b->count; i++) weft_mlir_file_free(b->files[i]);
   weft_text_free(&b->text);
   *b = (batch){.count = 0};
