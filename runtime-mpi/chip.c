@@ -56,6 +56,7 @@ void *weft_chip_scratch(weft_chip *chip, weft_scratch_kind kind, uint64_t bytes)
   weft_scratch *scratch = &chip->scratch[kind];
   if (scratch->data && scratch->bytes >= bytes) return scratch->data;
   weft_memory_free(scratch->data, scratch->bytes);
+  if (bytes >= HUGE_PAGE / 8) bytes = mapped_size(bytes); /* what is used again and again is worth huge pages */
   *scratch = (weft_scratch){.data = weft_memory_new(bytes), .bytes = bytes};
   if (scratch->data) return scratch->data;
   scratch->bytes = 0;
