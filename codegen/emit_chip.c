@@ -235,6 +235,19 @@ static void write_value(weft_chip_code *code, weft_text *rows, uint32_t id) {
   weft_text_puts(rows, ", .place = -1},\n");
 }
 
+/** The least integer has no literal. */
+static void write_range(weft_text *row, weft_range range) {
+  weft_text_puts(row, ", .has_range = 1, .low = ");
+  if (range.low == INT64_MIN)
+    weft_text_puts(row, "INT64_MIN");
+  else
+    weft_text_printf(row, "INT64_C(%" PRId64 ")", range.low);
+  if (range.high == INT64_MIN)
+    weft_text_puts(row, ", .high = INT64_MIN");
+  else
+    weft_text_printf(row, ", .high = INT64_C(%" PRId64 ")", range.high);
+}
+
 static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
   uint32_t id = code->tensor_of_slot[slot];
   if (id == WEFT_NONE) {
@@ -259,6 +272,7 @@ static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
     write_extents(rows, tensor);
     write_place(code, rows, tensor);
     if (tensor->role != WEFT_ROLE_OUTPUT) write_fill(code, rows, slot, &tensor->init);
+    if (tensor->role != WEFT_ROLE_OUTPUT && tensor->has_range && !weft_format_is_float(tensor->dtype)) write_range(rows, tensor->range);
   } else {
     weft_text_puts(rows, ".place = -1");
   }

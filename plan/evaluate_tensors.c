@@ -79,6 +79,19 @@ static weft_status fill_tensor(machine *m, const weft_tensor *tensor, uint8_t *d
   return WEFT_OK;
 }
 
+/** A dataset keeps its declared range: what is proved from it would not hold otherwise. */
+static weft_status check_range(machine *m, const weft_tensor *tensor, weft_place place, const uint8_t *data) {
+  if (!tensor->has_range || weft_format_is_float(tensor->dtype)) return WEFT_OK;
+  for (uint64_t i = 0; i < element_count(tensor); i++) {
+    int64_t x = weft_load_i64(tensor->dtype, data, i);
+    if (x < tensor->range.low || x > tensor->range.high)
+      return weft_error_at(m->diag, WEFT_INVALID, place, "declare a wider range",
+                           "dataset '%s' holds %lld, outside its range %lld..%lld", dataset_of(tensor), (long long)x,
+                           (long long)tensor->range.low, (long long)tensor->range.high);
+  }
+  return WEFT_OK;
+}
+
 weft_status tensors_load(machine *m, const weft_array_set *in) {
   const weft_program *program = m->program;
   const weft_place place = {.file = in->file};
@@ -91,6 +104,7 @@ weft_status tensors_load(machine *m, const weft_array_set *in) {
     weft_status status = array                                     ? copy_block(m, tensor, array, place, state->data)
                          : tensor->init.kind == WEFT_INIT_EXTERNAL ? missing(m, tensor, place)
                                                                    : fill_tensor(m, tensor, state->data);
+    if (!status && array) status = check_range(m, tensor, place, state->data);
     if (status) return status;
   }
   return WEFT_OK;

@@ -185,13 +185,31 @@ static weft_status load_slot(const weft_source *source, weft_run *run, uint32_t 
                                block.col0, slot->tensor->cols, slot->own, slot->tensor->cols, diag);
 }
 
+/* A dataset keeps its declared range: what is proved from it would not hold otherwise. */
+static weft_status check_range(const weft_source *source, const weft_slot *slot, weft_diag *diag) {
+  const weft_abi_tensor *tensor = slot->tensor;
+  if (!tensor->has_range) return WEFT_OK;
+  for (uint64_t i = 0; i < tensor->rows * tensor->cols; i++) {
+    int64_t x = weft_load_i64(slot->format, slot->data, i);
+    if (x < tensor->low || x > tensor->high)
+      return weft_error_at(diag, WEFT_INVALID, (weft_place){.file = source->name}, "declare a wider range",
+                           "dataset '%s' holds %lld, outside its range %lld..%lld", tensor->dataset, (long long)x,
+                           (long long)tensor->low, (long long)tensor->high);
+  }
+  return WEFT_OK;
+}
+
 weft_status weft_source_load(const weft_source *source, weft_run *run, weft_diag *diag) {
   for (uint32_t i = 0; i < run->chip_count; i++) {
     weft_chip *chip = &run->chips[i];
     weft_status status = weft_chip_open(chip, diag);
-    for (uint32_t t = 0; status == WEFT_OK && t < chip->class->tensor_count; t++)
+    for (uint32_t t = 0; status == WEFT_OK && t < chip->class->tensor_count; t++) {
       if (weft_tensor_is_read(chip->slots[t].tensor) || is_offered(source, chip->slots[t].tensor))
         status = load_slot(source, run, i, &chip->slots[t], diag);
+      else
+        continue;
+      if (status == WEFT_OK) status = check_range(source, &chip->slots[t], diag);
+    }
     if (status != WEFT_OK) return status;
   }
   return WEFT_OK;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT_ABI_VERSION 5
+#define WEFT_ABI_VERSION 6
 
 /** One chip of a run: its tensors, parameters, transport, threads. Opaque to emitted code. */
 typedef struct weft_chip weft_chip;
@@ -44,6 +44,8 @@ typedef struct weft_abi_tensor {
   const void *values;
   /** 0: rows and cols are as written. Else the index of a parameter (never the first): the chip's rows; its cols follow. */
   int64_t size;
+  int has_range; /**< integers of the dataset are from low to high, as the program declares */
+  int64_t low, high;
 } weft_abi_tensor;
 
 /** What happens to a folded value before it is stored, in order. */

@@ -184,12 +184,33 @@ static void test_folds(void **state) {
     check_fold("scheduled-trip-fold", position, (position + 32) / 32 * 32);
 }
 
+/** A dataset outside its declared range is refused before anything else looks at it. */
+static void forget_ranges(weft_program *program) {
+  for (uint64_t t = 0; t < program->tensor_count; t++) program->tensors[t].has_range = false;
+}
+
+static void test_range_is_kept(void **state) {
+  (void)state;
+  weft_program *program = read_case("scheduled-trip-fold");
+  weft_array_set in = {0}, out = {0};
+  make_inputs(program, 3, &in);
+  ((int32_t *)weft_array_set_find(&in, "pos")->data)[0] = 256;
+  weft_diag *diag = weft_diag_new();
+  assert_int_equal(run_program(program, &in, false, 0, &out, diag), WEFT_INVALID);
+  assert_holds(first_message(diag), "dataset 'pos' holds 256, outside its range 0..255");
+  weft_diag_free(diag);
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+  weft_program_free(program);
+}
+
 static void test_trip_is_refused_out_of_range(void **state) {
   (void)state;
   weft_program *program = read_case("scheduled-trip-fold");
   weft_array_set in = {0}, out = {0};
   make_inputs(program, 3, &in);
   ((int32_t *)weft_array_set_find(&in, "pos")->data)[0] = 256;
+  forget_ranges(program);
   weft_diag *diag = weft_diag_new();
   assert_int_equal(run_program(program, &in, false, 0, &out, diag), WEFT_INVALID);
   assert_holds(first_message(diag), "element 0 of `pos` is 256");
@@ -216,6 +237,7 @@ static void test_gather(void **state) {
   weft_array_set in = {0}, out = {0};
   make_inputs(program, 5, &in);
   ((int32_t *)weft_array_set_find(&in, "token")->data)[0] = 1000;
+  forget_ranges(program);
   weft_diag *diag = weft_diag_new();
   assert_int_equal(run_program(program, &in, false, 0, &out, diag), WEFT_INVALID);
   assert_holds(first_message(diag), "ReadTiles of stage `gather`: the index 1000 is outside 0 to 999");
@@ -517,6 +539,7 @@ int main(void) {
       cmocka_unit_test(test_elementwise), cmocka_unit_test(test_softmax),
       cmocka_unit_test(test_scalar),      cmocka_unit_test(test_items),
       cmocka_unit_test(test_folds),       cmocka_unit_test(test_trip_is_refused_out_of_range),
+      cmocka_unit_test(test_range_is_kept),
       cmocka_unit_test(test_gather),      cmocka_unit_test(test_scatter),
       cmocka_unit_test(test_generic_all), cmocka_unit_test(test_interleavings),
       cmocka_unit_test(test_segments),    cmocka_unit_test(test_steps_chain_states),

@@ -278,6 +278,16 @@ faults)
     done
     cmp result.h5 old.h5 || fail "the old result was touched"
   done
+  # A dataset outside its declared range is refused by all: what is proved rests on it.
+  weft new gemm --m 4 --k 64 --n 8 --dtype int8 --range A=-3:3 -o ranged.json
+  weft new gemm --m 4 --k 64 --n 8 --dtype int8 -o any.json
+  weft tensor make --program any.json --seed 3 -o any.h5
+  refused 1 "'A' holds .* outside its range -3..3" weft eval ranged.json --graph --in any.h5 --out result.h5
+  refused 1 "'A' holds .* outside its range -3..3" weft eval ranged.json --schedule --in any.h5 --out result.h5
+  for chips in 1 2; do
+    compiled ranged ranged.json --chips $chips --split columns
+    refused 1 "'A' holds .* outside its range -3..3" ranged/run-local --in any.h5 --out result.h5
+  done
   # A sum that leaves 32 bits is a fault for all, though what is stored in the end would fit.
   weft new gemm --m 4 --k 256 --n 8 --dtype int8 --bias --requant 1:40 --range bias=2147483000:2147483647 --range A=1:127 \
     --range B=1:127 -o wide.json
