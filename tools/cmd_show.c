@@ -71,16 +71,17 @@ static weft_status show_text(const weft_program *program, void (*append)(const w
 }
 
 int weft_cmd_show(int argc, char **argv) {
-  bool memory = false, dot = false, chips = false, json = false;
+  bool memory = false, dot = false, chips = false, json = false, cells = false;
   const char *graph = NULL;
   const weft_option options[] = {
       {.name = "memory", .kind = WEFT_OPTION_FLAG, .target = &memory, .help = "bytes of tensors per chip, by role"},
       {.name = "dot", .kind = WEFT_OPTION_FLAG, .target = &dot, .help = "a Graphviz picture: weft show FILE --dot | dot -Tsvg -o program.svg"},
       {.name = "chips", .kind = WEFT_OPTION_FLAG, .target = &chips, .help = "a Graphviz picture of what each chip does and of what goes from chip to chip"},
       {.name = "json", .kind = WEFT_OPTION_FLAG, .target = &json, .help = "the summary as one JSON object, all tensors and sections in it"},
-      {.name = "graph", .kind = WEFT_OPTION_TEXT, .target = &graph, .argument = "NAME", .help = "MLIR text: the graph to draw (default: the only one)"},
+      {.name = "graph", .kind = WEFT_OPTION_TEXT, .target = &graph, .argument = "NAME", .help = "MLIR text: the graph (default: the only one)"},
+      {.name = "cells", .kind = WEFT_OPTION_FLAG, .target = &cells, .help = "MLIR text: a loop-free graph as the Scalar body of a stage, in JSON"},
       {0}};
-  const weft_usage usage = {.synopsis = "show FILE [--memory | --json | --dot | --chips]",
+  const weft_usage usage = {.synopsis = "show FILE [--memory | --json | --dot | --chips | --cells]",
                             .about = "Prints a readable summary of a program: phase, sections, tensors, sites, plan, traffic. Of MLIR text:\n"
                                      "its threads and graphs; a picture of a token graph shows its rings and lanes.",
                             .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft show digits.json --memory\n"
@@ -95,7 +96,7 @@ int weft_cmd_show(int argc, char **argv) {
   weft_diag *diag = weft_diag_new();
   weft_program *program = NULL;
   if (diag && weft_tool_is_mlir(arguments.items[0]))
-    return weft_tool_finish(weft_tool_dataflow_show(arguments.items[0], graph, dot, diag), diag, &arguments);
+    return weft_tool_finish(weft_tool_dataflow_show(arguments.items[0], graph, dot, cells, diag), diag, &arguments);
   weft_status status = diag ? weft_program_read_file(arguments.items[0], &program, diag) : WEFT_UNAVAILABLE;
   if (status == WEFT_OK)
     status = memory  ? show_memory(program, diag)

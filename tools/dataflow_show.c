@@ -1,5 +1,6 @@
 /* What is in a file of MLIR text: a summary of its entries, or a picture of one graph. */
 #include "dataflow_tool.h"
+#include "weft/scalar_body.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,10 +75,27 @@ static weft_status draw(const weft_tool_module *module, const char *graph, weft_
   return status;
 }
 
-weft_status weft_tool_dataflow_show(const char *path, const char *graph, bool dot, weft_diag *diag) {
+static weft_status print_cells(const weft_tool_module *module, const char *graph, weft_diag *diag) {
+  weft_mlir_op *entry;
+  weft_scalar_body body;
+  weft_text text = {0};
+  weft_arena *arena = weft_arena_new();
+  if (!arena) return weft_error_memory(diag);
+  weft_status status = weft_tool_entry(module, graph, &entry, diag);
+  if (status == WEFT_OK) status = weft_scalar_body_of(entry, module->file->name, arena, &body, diag);
+  if (status == WEFT_OK) weft_scalar_body_to_text(&body, &text);
+  if (status == WEFT_OK && text.failed) status = weft_error_memory(diag);
+  if (status == WEFT_OK) fwrite(text.data, 1, text.length, stdout);
+  weft_text_free(&text);
+  weft_arena_free(arena);
+  return status;
+}
+
+weft_status weft_tool_dataflow_show(const char *path, const char *graph, bool dot, bool cells, weft_diag *diag) {
   weft_tool_module module = {0};
   weft_status status = weft_tool_module_read(&module, path, diag);
-  if (status == WEFT_OK) status = dot ? draw(&module, graph, diag) : show_all(&module, diag);
+  if (status == WEFT_OK)
+    status = dot ? draw(&module, graph, diag) : cells ? print_cells(&module, graph, diag) : show_all(&module, diag);
   weft_tool_module_free(&module);
   return status;
 }

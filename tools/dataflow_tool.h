@@ -45,7 +45,7 @@ weft_status weft_tool_print_bindings(const weft_mlir_op *entry, const weft_tool_
 
 /** Prints what entries the file has and what they consist of, or, with `dot`, a picture of one graph (NULL: the only
  * one). */
-weft_status weft_tool_dataflow_show(const char *path, const char *graph, bool dot, weft_diag *diag);
+weft_status weft_tool_dataflow_show(const char *path, const char *graph, bool dot, bool cells, weft_diag *diag);
 /** Whether a path is that of MLIR text. */
 bool weft_tool_is_mlir(const char *path);
 /** Writes C for the module of a file of MLIR text, with main programs and build.ninja. */

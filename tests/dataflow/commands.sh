@@ -107,6 +107,37 @@ END
   every_way refused 'index out of bounds' sizes.mlir --graph wraps --arg 0=281474976710656 --mem '1=[5]'
 }
 
+# A loop-free graph becomes the body of a Scalar stage of a spatial program.
+part_cells() {
+  local program=$root/tests/cases/spatial/valid/template-scalar.json
+  cat > cells.mlir << 'END'
+dataflow.graph private @clip(%start: none, %a: i32, %b: i32) -> (i32) attributes {input_segments = array<i32: 2, 0, 0>, result_segments = array<i32: 1, 0, 0>} {
+  %p = arith.cmpi slt, %a, %b : i32
+  %r = scf.if %p -> (i32) {
+    %s = arith.addi %a, %b : i32
+    scf.yield %s : i32
+  } else {
+    scf.yield %b : i32
+  }
+  dataflow.graph.return %start, %r : none, i32
+}
+END
+  refused 'it is structured control' weft show cells.mlir --cells
+  weft lower cells.mlir -o cells.df.mlir
+  weft show cells.df.mlir --cells > cells.json
+  refused 'no cell for' weft show dot.df.mlir --cells
+  awk '
+    held && /^        "Scalar": \{/ { printf "      \"kind\": "; while ((getline line < "cells.json") > 0) print line; skip = 1; held = 0; next }
+    held { print "      \"kind\": {"; held = 0 }
+    skip && /^      },/ { print ","; skip = 0; next }
+    skip { next }
+    /^      "kind": \{/ { held = 1; next }
+    { print }' "$program" > spliced.json
+  grep -q '"Lt"' spliced.json
+  weft check spliced.json > said.txt
+  weft check "$program" > said.txt
+}
+
 part_commands() {
   says 'result 0: 70' weft interp dot.mlir "${arguments[@]}"
   says 'result 0: 70' weft run dot.mlir "${arguments[@]}"
@@ -135,6 +166,7 @@ part_commands() {
   refused 'index out of bounds' weft interp dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
   refused 'index out of bounds' weft run dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
   part_odd_programs
+  part_cells
   # What is refused writes nothing, also where the result would replace what was read.
   sed 's/scf.for %i = %c0 to %n step %c1 iter_args(%sum = %z) -> (i32)/scf.parallel (%i) = (%c0) to (%n) step (%c1) init (%z) -> i32/; s/%t = arith.addi.*//; s/scf.yield %t : i32/scf.reduce(%p : i32) { ^bb0(%l: i32, %r: i32): %q = arith.addi %l, %r : i32 scf.reduce.return %q : i32 }/' dot.mlir > parallel.mlir
   refused 'parallel.mlir:5:' weft lower parallel.mlir -o parallel.df.mlir
