@@ -3,6 +3,7 @@
 
 #include "product_private.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,17 @@ static weft_status settle(weft_run *run, weft_status status, bool silent, weft_d
   return agreed;
 }
 
-static void print_text(weft_text *text) {
-  if (text->data) fputs(text->data, stdout);
-  fflush(stdout);
+weft_status weft_run_say(weft_text *text, weft_diag *diag) {
+  bool said = !text->failed && (!text->data || fputs(text->data, stdout) >= 0) && fflush(stdout) == 0;
   weft_text_free(text);
+  if (said) return WEFT_OK;
+  return weft_error(diag, WEFT_UNAVAILABLE, "see where standard output goes", "standard output cannot be written: %s",
+                    strerror(errno));
+}
+
+/* What rank 0 has to say: a turn of all. */
+static weft_status say(weft_run *run, weft_text *text, weft_diag *diag) {
+  return settle(run, run->process->rank == 0 ? weft_run_say(text, diag) : WEFT_OK, false, diag);
 }
 
 /* ---- turns ---- */
@@ -45,7 +53,7 @@ static weft_status start(weft_run *run, const weft_run_job *job, weft_diag *diag
   if (status != WEFT_OK) return status;
   weft_text map = {0};
   status = settle(run, weft_hosts_report(run, run->options.map ? &map : NULL, diag), false, diag);
-  if (status == WEFT_OK && run->process->rank == 0) print_text(&map);
+  if (status == WEFT_OK && run->options.map) status = say(run, &map, diag);
   weft_text_free(&map);
   return status;
 }
@@ -96,11 +104,14 @@ static weft_status check_output(const weft_run *run, weft_diag *diag) {
 
 static weft_status dry_run(weft_run *run, weft_diag *diag) {
   weft_status status = settle(run, check_memory(run, diag), false, diag);
-  if (status == WEFT_OK && run->process->rank == 0)
-    printf("%s: %u chip%s on %u rank%s, %llu bytes of tensors on rank 0, kernels %s, input %s: ready\n",
-           run->program->name, run->program->chips, run->program->chips == 1 ? "" : "s", run->process->ranks,
-           run->process->ranks == 1 ? "" : "s", (unsigned long long)local_bytes(run), run->kernels->name,
-           run->options.in ? run->options.in : "not needed");
+  if (status != WEFT_OK) return status;
+  weft_text text = {0};
+  weft_text_printf(&text, "%s: %u chip%s on %u rank%s, %llu bytes of tensors on rank 0, kernels %s, input %s: ready\n",
+                   run->program->name, run->program->chips, run->program->chips == 1 ? "" : "s", run->process->ranks,
+                   run->process->ranks == 1 ? "" : "s", (unsigned long long)local_bytes(run), run->kernels->name,
+                   run->options.in ? run->options.in : "not needed");
+  status = say(run, &text, diag);
+  weft_text_free(&text);
   return status;
 }
 
@@ -139,7 +150,7 @@ static weft_status finish(weft_run *run, const weft_run_job *job, double seconds
   if (status != WEFT_OK || !run->options.stats) return status;
   weft_text table = {0};
   status = settle(run, weft_stats_report(run, seconds, &table, diag), false, diag);
-  if (status == WEFT_OK) print_text(&table);
+  if (status == WEFT_OK) status = say(run, &table, diag);
   weft_text_free(&table);
   return status;
 }

@@ -74,8 +74,8 @@ int weft_main_local(const weft_abi_program *program, int argc, char **argv) {
   } else if (help) {
     weft_text text = {0};
     weft_run_options_help(&text, program, false);
-    fputs(text.data ? text.data : "", stdout);
-    weft_text_free(&text);
+    code = weft_status_exit_code(weft_run_say(&text, diag));
+    weft_run_print(diag);
   } else {
     code = run_program(program, &options);
   }

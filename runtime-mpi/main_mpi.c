@@ -61,9 +61,10 @@ static int run_arguments(const weft_abi_program *program, int argc, char **argv,
   if (status == WEFT_OK && help) {
     weft_text text = {0};
     weft_run_options_help(&text, program, true);
-    if (rank == 0) fputs(text.data ? text.data : "", stdout);
+    if (rank == 0) status = weft_run_say(&text, diag);
     weft_text_free(&text);
-    return 0;
+    weft_run_print(diag);
+    return weft_status_exit_code(status);
   }
   if (status == WEFT_OK) status = check_ranks(program, argc > 0 ? argv[0] : "out/run", ranks, diag);
   if (status == WEFT_OK) return run_program(program, &options, diag);

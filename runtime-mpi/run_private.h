@@ -128,5 +128,7 @@ void weft_signals_remove(void);
 
 /** Prints messages on standard error as the commands do, and forgets them. */
 void weft_run_print(weft_diag *diag);
+/** Writes to standard output and frees. An error when that cannot be written. */
+weft_status weft_run_say(weft_text *text, weft_diag *diag);
 
 #endif

@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +57,36 @@ static void check(const test_shape *shape, const char *runs) {
   }
   weft_array_set_free(&in);
   weft_array_set_free(&want);
+}
+
+/* Runs with standard output at `path`. */
+static int run_into(const char *path, const test_shape *shape, int argc, char **argv) {
+  fflush(stdout);
+  int kept = dup(STDOUT_FILENO), file = open(path, O_WRONLY);
+  assert_true(kept >= 0 && file >= 0 && dup2(file, STDOUT_FILENO) >= 0);
+  int code = run_local(shape, argc, argv);
+  __fpurge(stdout);
+  clearerr(stdout);
+  assert_true(dup2(kept, STDOUT_FILENO) >= 0);
+  close(kept);
+  close(file);
+  return code;
+}
+
+static void full_output(void **state) {
+  (void)state;
+  test_shape shape = {TEST_GEMM, .chips = 2, .m = 5, .k = 33, .n = 10, .format = WEFT_FP32};
+  weft_array_set in = {0};
+  assert_true(test_inputs(&shape, 1, &in));
+  assert_int_equal(weft_array_set_write(in_path, &in, NULL), WEFT_OK);
+  weft_array_set_free(&in);
+  static const char *const saying[] = {"--help", "--dry-run", "--map", "--stats"};
+  for (size_t i = 0; i < sizeof saying / sizeof *saying; i++) {
+    char *argv[] = {"run-local", (char *)(uintptr_t)saying[i], "--in", in_path, "--out", out_path};
+    int argc = i == 0 ? 2 : 6;
+    assert_int_equal(run_into("/dev/null", &shape, argc, argv), 0);
+    assert_int_equal(run_into("/dev/full", &shape, argc, argv), 3);
+  }
 }
 
 static void one_chip(void **state) {
@@ -170,6 +202,7 @@ int main(void) {
       cmocka_unit_test(rows_with_few_readers),
       cmocka_unit_test(random_reductions),
       cmocka_unit_test(pipeline_and_ring),
+      cmocka_unit_test(full_output),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
