@@ -74,39 +74,45 @@ void weft_chip_scratch_free(weft_chip *chip) {
 
 /* ---- fills ---- */
 
-static double fill_value(const weft_abi_tensor *tensor, uint64_t position, int64_t *integer, bool *is_integer) {
-  double value = 0;
-  *integer = 0;
-  *is_integer = false;
-  switch (tensor->fill) {
-  case 2: memcpy(&value, &tensor->fill_value, sizeof value); break;
-  case 3:
-    *integer = (int64_t)(position % (tensor->fill_value ? tensor->fill_value : 1)) + tensor->fill_shift;
-    *is_integer = true;
-    break;
-  case 4:
-    *integer = position < tensor->fill_value ? ((const int64_t *)tensor->values)[position] : 0;
-    *is_integer = true;
-    break;
-  case 5:
-    if (position < tensor->fill_value) memcpy(&value, (const uint64_t *)tensor->values + position, sizeof value);
-    break;
-  case 6: value = (double)weft_random_bf16((uint32_t)tensor->fill_value, (int32_t)tensor->fill_shift, position); break;
-  default: break;
-  }
-  return *is_integer ? (double)*integer : value;
+static bool fill_integer(weft_slot *slot, uint64_t index, int64_t value) {
+  if (!weft_format_is_float(slot->format)) return weft_store_i64(slot->format, slot->own, index, value);
+  weft_store_f32(slot->format, slot->own, index, (float)value);
+  return true;
 }
 
-static bool fill_element(weft_slot *slot, uint64_t index, uint64_t position) {
-  int64_t integer;
-  bool is_integer;
-  double value = fill_value(slot->tensor, position, &integer, &is_integer);
+static bool fill_double(weft_slot *slot, uint64_t index, uint64_t bits) {
+  double value;
+  memcpy(&value, &bits, sizeof value);
   if (weft_format_is_float(slot->format)) {
     weft_store_f32(slot->format, slot->own, index, (float)value);
     return true;
   }
-  if (!is_integer && !(value >= -0x1p63 && value < 0x1p63)) return false;
-  return weft_store_i64(slot->format, slot->own, index, is_integer ? integer : (int64_t)value);
+  bool whole = value >= -0x1p63 && value < 0x1p63 && (double)(int64_t)value == value;
+  return whole && weft_store_i64(slot->format, slot->own, index, (int64_t)value);
+}
+
+/* As weft_init_store (weft/ir.h) says it, from the emitted table: false where the fill has no such element, or it does
+ * not fit. */
+static bool fill_element(weft_slot *slot, uint64_t index, uint64_t position) {
+  const weft_abi_tensor *tensor = slot->tensor;
+  int64_t modulus = (int64_t)tensor->fill_value, value;
+  switch (tensor->fill) {
+  case 2: return fill_double(slot, index, tensor->fill_value);
+  case 3:
+    if (modulus <= 0) return false;
+    if (__builtin_add_overflow((int64_t)(position % (uint64_t)modulus), tensor->fill_shift, &value)) return false;
+    return fill_integer(slot, index, value);
+  case 4:
+    return position < tensor->fill_value && fill_integer(slot, index, ((const int64_t *)tensor->values)[position]);
+  case 5:
+    return position < tensor->fill_value && fill_double(slot, index, ((const uint64_t *)tensor->values)[position]);
+  case 6:
+    if (!weft_format_is_float(slot->format)) return false;
+    weft_store_f32(slot->format, slot->own, index,
+                   weft_random_bf16((uint32_t)tensor->fill_value, (int32_t)tensor->fill_shift, position));
+    return true;
+  default: return false;
+  }
 }
 
 /* A fill counts elements of the whole dataset, of which the chip may hold a block. */
