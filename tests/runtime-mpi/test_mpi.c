@@ -319,7 +319,7 @@ static void killed_rank(void **state) {
 /* A rank is stopped, not dead: the silent link ends the run. */
 static void silent_link(void **state) {
   (void)state;
-  const test_shape shape = {TEST_RING, .chips = 2, .m = 6, .k = 40, .format = WEFT_INT32};
+  const test_shape shape = {TEST_RING, .chips = 2, .m = 60, .k = 400, .format = WEFT_INT32};
   weft_array_set in = {0};
   write_inputs(&shape, &in);
   unlink(out_path);
