@@ -52,6 +52,11 @@ static void validate(void *context) {
   if (weft_program_validate(l->program, 1, NULL, l->diag) != WEFT_OK) l->failed = true;
 }
 
+static void certify(void *context) {
+  large *l = context;
+  if (weft_certify(l->program, &(weft_certificate){0}, l->diag) != WEFT_OK) l->failed = true;
+}
+
 static void compare(bench *b, const char *figure, const char *what, double amount, void (*weft)(void *),
                     const char *name, void (*peer)(void *), large *l) {
   bench_pair pair;
@@ -62,23 +67,24 @@ static void compare(bench *b, const char *figure, const char *what, double amoun
 /* ---- memory --------------------------------------------------------------------------------------------------------
  */
 
-/* Reads, validates and writes in a process of its own, and says whether it went well. */
-static int in_child(const char *path) {
+/* Reads, validates and writes in a process of its own, and says whether it went well; or reads and certifies. */
+static int in_child(const char *path, bool certify) {
   weft_diag *diag = weft_diag_new();
   weft_program *program = NULL;
   weft_text text = {0};
   weft_status status = weft_program_read_file(path, &program, diag);
+  if (status == WEFT_OK && certify) return weft_certify(program, &(weft_certificate){0}, diag) == WEFT_OK ? 0 : 1;
   if (status == WEFT_OK) status = weft_program_validate(program, 1, NULL, diag);
   if (status == WEFT_OK) weft_program_write(program, &text);
   return status == WEFT_OK && !text.failed ? 0 : 1;
 }
 
-/* Peak bytes of a child that this program starts anew with --memory: what it holds itself must not count. */
-static bool measure_memory(bench *b, const char *path, size_t length) {
+/* Peak bytes of a child that this program starts anew: what it holds itself must not count. */
+static bool measure_memory(bench *b, const char *path, size_t length, bool certify) {
   bench_pair pair = {.count = 1};
   pid_t child = fork();
   if (child == 0) {
-    execl("/proc/self/exe", "spatial", "--memory", path, (char *)NULL);
+    execl("/proc/self/exe", "spatial", certify ? "--certify" : "--memory", path, (char *)NULL);
     _exit(127);
   }
   int status;
@@ -86,8 +92,12 @@ static bool measure_memory(bench *b, const char *path, size_t length) {
   if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) return false;
   pair.weft[0] = (double)usage.ru_maxrss * 1024;
   char what[64];
-  snprintf(what, sizeof what, "peak of parse, validate, dump (%d MB)", (int)(length / 1000000));
-  bench_report(b, &(bench_row){.figure = "spatial_memory", .what = what, .unit = "MB", .scale = 1e-6}, &pair);
+  snprintf(what, sizeof what, "peak of parse, %s (%d MB)", certify ? "certify" : "validate, dump",
+           (int)(length / 1000000));
+  bench_report(
+      b,
+      &(bench_row){.figure = certify ? "certify_memory" : "spatial_memory", .what = what, .unit = "MB", .scale = 1e-6},
+      &pair);
   return true;
 }
 
@@ -123,9 +133,10 @@ static bool grow(uint64_t sections, growth *g) {
 }
 
 /* Each size beside half of it, in turn: twice the stages should take twice the time. */
-static bool measure_growth(bench *b, uint64_t sections) {
+static bool measure_growth(bench *b, uint64_t sections, bool last) {
   static bench_pair pairs[4];
   static const char *const names[] = {"parse", "validate", "certify", "dump"};
+  static const char *const figures[] = {"parse_linear", "validate_linear", "certify_linear", "dump_linear"};
   uint32_t count = b->quick ? 1 : 3;
   for (uint32_t i = 0; i < count; i++) {
     growth once, twice;
@@ -144,13 +155,15 @@ static bool measure_growth(bench *b, uint64_t sections) {
     char what[64], peer[40];
     snprintf(what, sizeof what, "%s, %d stages", names[p], (int)(32 * sections));
     snprintf(peer, sizeof peer, "%d stages", (int)(16 * sections));
-    bench_report(b, &(bench_row){.what = what, .peer = peer, .unit = "ms", .scale = 1e3}, &pairs[p]);
+    const char *figure = last ? figures[p] : NULL;
+    bench_report(b, &(bench_row){.figure = figure, .what = what, .peer = peer, .unit = "ms", .scale = 1e3}, &pairs[p]);
   }
   return true;
 }
 
 int main(int argc, char **argv) {
-  if (argc == 3 && strcmp(argv[1], "--memory") == 0) return in_child(argv[2]);
+  if (argc == 3 && strcmp(argv[1], "--memory") == 0) return in_child(argv[2], false);
+  if (argc == 3 && strcmp(argv[1], "--certify") == 0) return in_child(argv[2], true);
   bench_environment(argv);
   bench b;
   if (!bench_begin(&b, "spatial", 0, argc, argv)) return 2;
@@ -173,13 +186,16 @@ int main(int argc, char **argv) {
   compare(&b, "parse_yajl", "parse", megabytes, parse, "yajl", parse_yajl, &l);
   compare(&b, "dump_parse", "dump", megabytes, dump, "weft's parse", parse, &l);
   compare(&b, "validate_parse", "validate", megabytes, validate, "weft's parse", parse, &l);
+  bench_pair pair;
+  bench_measure(&b, &(bench_work){certify, &l, 1}, NULL, &pair);
+  bench_report(&b, &(bench_row){.figure = "certify_large", .what = "certify", .unit = "s", .scale = 1}, &pair);
   bool ok = !l.failed;
   weft_program_free(l.program);
   weft_text_free(&text);
-  ok = measure_memory(&b, path, l.length) && ok;
+  ok = measure_memory(&b, path, l.length, false) && measure_memory(&b, path, l.length, true) && ok;
   for (uint64_t sections = b.quick ? QUICK_SECTIONS : SECTIONS;
        ok && sections <= (b.quick ? QUICK_SECTIONS : 8 * SECTIONS); sections *= 2)
-    ok = measure_growth(&b, sections);
+    ok = measure_growth(&b, sections, sections == 8 * SECTIONS);
   weft_diag_free(l.diag);
   if (!ok) fputs("spatial: the program could not be read, validated or proved\n", stderr);
   int status = bench_end(&b);

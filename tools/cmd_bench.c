@@ -23,6 +23,7 @@ static const bench_group groups[] = {
     {"step", {0}, "a step of the digits network beside three OpenBLAS calls, by chips"},
     {"compile", {0}, "compile time of the digits network by chips"},
     {"spatial", {0}, "a 100 MB program read, validated and written, beside yajl"},
+    {"scale", {0}, "a 27B model: one layer on 120 sites, 64 layers on 8 chips, growth"},
     {"dataflow", {0}, "MLIR text beside mlir-opt; lowering, simulation and C of token graphs"},
 };
 enum { GROUP_COUNT = sizeof groups / sizeof *groups };
