@@ -99,6 +99,7 @@ static chunk *new_chunk(weft_arena *arena, size_t size) {
   else
     while (capacity < size) capacity *= 2;
   chunk *c = calloc(1, HEADER + capacity);
+  weft_memory_will_fill(c, HEADER + capacity);
   if (!c) return NULL;
   c->capacity = capacity;
   arena->bytes += HEADER + capacity;

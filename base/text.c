@@ -20,6 +20,7 @@ static bool reserve(weft_text *text, size_t more) {
     text->failed = true;
     return false;
   }
+  weft_memory_will_fill(data + text->length, capacity - text->length);
   text->data = data;
   text->capacity = capacity;
   return true;

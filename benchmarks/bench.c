@@ -212,6 +212,18 @@ static void csv_row(const bench *b, const bench_row *row, spread weft, spread pe
   fflush(b->csv);
 }
 
+static void print_row(const bench_row *row, spread weft, spread peer, spread speed) {
+  printf("  %-38s %-8s", row->what, row->unit);
+  print_spread(weft);
+  if (row->peer) {
+    printf("  %-24s", row->peer);
+    print_spread(peer);
+    printf("  %.3f (%.2f, %.2f)", speed.median, speed.least, speed.most);
+  }
+  putchar('\n');
+  fflush(stdout);
+}
+
 void bench_report(bench *b, const bench_row *row, const bench_pair *pair) {
   if (!b->speaks || pair->count == 0) return;
   b->row_count++;
@@ -222,15 +234,7 @@ void bench_report(bench *b, const bench_row *row, const bench_pair *pair) {
     peer = shown(row, pair->peer, pair->count);
     speed = spread_of(quotients, pair->count);
   }
-  printf("  %-38s %-8s", row->what, row->unit);
-  print_spread(weft);
-  if (row->peer) {
-    printf("  %-24s", row->peer);
-    print_spread(peer);
-    printf("  %.3f (%.2f, %.2f)", speed.median, speed.least, speed.most);
-  }
-  putchar('\n');
-  fflush(stdout);
+  if (!row->silent) print_row(row, weft, peer, speed);
   if (b->csv) csv_row(b, row, weft, peer, speed);
 }
 

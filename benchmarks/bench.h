@@ -66,6 +66,7 @@ typedef struct bench_row {
   const char *unit; /**< "GFLOP/s", "us" */
   double amount;    /**< above 0: work of one call, shown as amount / seconds; 0: shown as seconds * scale */
   double scale;
+  bool silent; /**< only for the CSV: the program prints a table of its own */
 } bench_row;
 /** Prints a row and writes it to the CSV. */
 void bench_report(bench *b, const bench_row *row, const bench_pair *pair);

@@ -29,13 +29,31 @@ static char *room(writer *w) {
   return w->buffer + w->used;
 }
 
+/* Short copies without a call: two that overlap, of the largest power of two that fits. */
+static inline void copy_short(char *to, const char *from, size_t length) {
+  if (length > 32) {
+    memcpy(to, from, length);
+  } else if (length >= 16) {
+    memcpy(to, from, 16);
+    memcpy(to + length - 16, from + length - 16, 16);
+  } else if (length >= 8) {
+    memcpy(to, from, 8);
+    memcpy(to + length - 8, from + length - 8, 8);
+  } else if (length >= 4) {
+    memcpy(to, from, 4);
+    memcpy(to + length - 4, from + length - 4, 4);
+  } else {
+    for (size_t i = 0; i < length; i++) to[i] = from[i];
+  }
+}
+
 static void put(writer *w, const char *bytes, size_t length) {
   if (length > TOKEN_MOST) {
     flush(w);
     weft_text_append(w->text, bytes, length);
     return;
   }
-  memcpy(room(w), bytes, length);
+  copy_short(room(w), bytes, length);
   w->used += length;
 }
 
@@ -44,24 +62,38 @@ static void put_byte(writer *w, char byte) {
   w->used++;
 }
 
+/* Levels that are indented in one go, sixteen blanks at a time: the last sixteen may be too many, and are written over.
+ */
+enum { BLANKS_MOST = TOKEN_MOST / 2 };
+
 static void new_line(writer *w) {
-  static const char blanks[] = "                                                                "
-                               "                                                                ";
+  size_t blanks = 2 * (size_t)w->level;
   put_byte(w, '\n');
-  for (size_t left = 2 * (size_t)w->level; left;) {
-    size_t step = left < sizeof blanks - 1 ? left : sizeof blanks - 1;
-    put(w, blanks, step);
-    left -= step;
+  for (; blanks > BLANKS_MOST; blanks -= BLANKS_MOST) {
+    memset(room(w), ' ', BLANKS_MOST);
+    w->used += BLANKS_MOST;
   }
+  char *at = room(w);
+  for (size_t i = 0; i < blanks; i += 16) memset(at + i, ' ', 16);
+  w->used += blanks;
 }
 
 static void put_unsigned(writer *w, uint64_t value) {
+  static const char pairs[] =
+      "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546"
+      "47484950515253545556575859606162636465666768697071727374757677787980818283848586878889909192"
+      "93949596979899";
+  if (value < 10) {
+    put_byte(w, (char)('0' + value));
+    return;
+  }
   char digits[20];
   size_t begin = sizeof digits;
-  do {
-    digits[--begin] = (char)('0' + value % 10);
-    value /= 10;
-  } while (value);
+  for (; value >= 100; value /= 100) memcpy(digits + (begin -= 2), pairs + 2 * (value % 100), 2);
+  if (value >= 10)
+    memcpy(digits + (begin -= 2), pairs + 2 * value, 2);
+  else
+    digits[--begin] = (char)('0' + value);
   put(w, digits + begin, sizeof digits - begin);
 }
 

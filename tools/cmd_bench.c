@@ -24,6 +24,7 @@ static const bench_group groups[] = {
     {"compile", {0}, "compile time of the digits network by chips"},
     {"spatial", {0}, "a 100 MB program read, validated and written, beside yajl"},
     {"scale", {0}, "a 27B model: one layer on 120 sites, 64 layers on 8 chips, growth"},
+    {"samples", {0}, "parts of transformers: time by chips, error, equal bits"},
     {"dataflow", {0}, "MLIR text beside mlir-opt; lowering, simulation and C of token graphs"},
 };
 enum { GROUP_COUNT = sizeof groups / sizeof *groups };

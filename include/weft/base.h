@@ -57,6 +57,9 @@ size_t weft_arena_bytes(const weft_arena *arena);
 #define WEFT_NEW(arena, type) ((type *)weft_arena_alloc((arena), sizeof(type)))
 #define WEFT_NEW_ARRAY(arena, type, count) ((type *)weft_arena_array((arena), (count), sizeof(type)))
 
+/** Tells the system that large memory is about to be filled: it may then come in huge pages, which cost far fewer faults. */
+void weft_memory_will_fill(void *data, size_t bytes);
+
 /** Makes room for one more element in a growing arena array: doubles `*items` when count == *capacity. Returns false
  * when memory is exhausted. `items` is the address of the array pointer. */
 bool weft_arena_grow(weft_arena *arena, void *items, uint64_t count, uint64_t *capacity, size_t element_size);
