@@ -120,6 +120,46 @@ static weft_status check_operands(weft_lift *l, uint32_t id) {
   return WEFT_OK;
 }
 
+static bool fits_inside(const weft_value *part, const weft_value *whole) {
+  if (part->rank != whole->rank || part->dtype != whole->dtype) return false;
+  for (uint32_t d = 0; d < part->rank; d++)
+    if (part->extents[d] > whole->extents[d]) return false;
+  return true;
+}
+
+/** A result without elements has no walks that tell where its pieces are; all of them are at its origin. */
+static weft_status lift_nothing(weft_lift *l, uint32_t id) {
+  const weft_stage *stage = &l->program->stages[id];
+  const weft_geometry *g = l->geometry[id];
+  const weft_value *out = &l->graph->values[g->tensor];
+  uint64_t(*starts)[WEFT_MAX_RANK] = weft_arena_array(l->scratch, stage->in_count, sizeof *starts);
+  uint32_t *ins = WEFT_NEW_ARRAY(l->scratch, uint32_t, stage->in_count);
+  if (!starts || !ins) return weft_error_memory(l->diag);
+  weft_graph_op op = {.kind = WEFT_GRAPH_ASSEMBLE,
+                      .name = stage->name,
+                      .section = l->section,
+                      .out = g->tensor,
+                      .chip = weft_lift_chip(l, id),
+                      .ins = ins,
+                      .starts = (const uint64_t(*)[WEFT_MAX_RANK])starts};
+  memset(starts, 0, stage->in_count * sizeof *starts);
+  for (uint64_t i = 0; i < stage->in_count; i++) {
+    const weft_stage *load = weft_lift_load(l, stage->ins[i]);
+    if (!load) return weft_lift_refuse(l, id, "it moves what is no tensor");
+    const uint32_t source = l->current[load->load.tensor];
+    if (fits_inside(&l->graph->values[source], out)) ins[op.in_count++] = source;
+  }
+  if (!op.in_count && stage->in_count) {
+    ins[op.in_count++] = l->current[weft_lift_load(l, stage->ins[0])->load.tensor];
+    op.kind = WEFT_GRAPH_SLICE;
+    if (!fits_inside(out, &l->graph->values[ins[0]]))
+      return weft_lift_refuse(l, id, "what it takes does not fit '%s'", l->program->tensors[g->tensor].name);
+  }
+  if (out->producer != WEFT_NONE || !op.in_count)
+    return weft_lift_refuse(l, id, "it gives '%s' nothing", l->program->tensors[g->tensor].name);
+  return weft_graph_add_op(l->graph, &op) == WEFT_NONE ? weft_graph_failure(l->graph) : WEFT_OK;
+}
+
 weft_status weft_lift_copy(weft_lift *l, uint32_t id) {
   const weft_stage *stage = &l->program->stages[id];
   const weft_geometry *g = l->geometry[id];
@@ -127,7 +167,7 @@ weft_status weft_lift_copy(weft_lift *l, uint32_t id) {
   if (l->reader[stage->outs[0]] != g->store) return weft_lift_refuse(l, id, "a shifted copy that another stage reads");
   if (l->program->buffers[stage->outs[0]].dtype != l->program->tensors[g->tensor].dtype)
     return weft_lift_refuse(l, g->store, "it converts while it stores");
-  if (!g->plane.rows_t || !g->plane.cols_t) return weft_lift_refuse(l, id, "a shifted copy of nothing");
+  if (!g->plane.rows_t || !g->plane.cols_t) return lift_nothing(l, id);
   if (g->block_h != 1 || g->sub_cols != 1) return weft_lift_refuse(l, id, "a shifted copy in blocks");
   if (l->program->buffers[stage->outs[0]].page_tiles != g->block_w)
     return weft_lift_refuse(l, id, "a page that is no row of tiles");
