@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -171,4 +172,20 @@ weft_status weft_write_file(const char *path, const char *bytes, size_t length, 
   free(copy);
   free(target);
   return error ? file_error(diag, path, "write", error) : WEFT_OK;
+}
+
+/* ---- directories ---- */
+
+weft_status weft_directory_hold(const char *path, int *held, weft_diag *diag) {
+  *held = -1;
+  if (mkdir(path, 0777) != 0 && errno != EEXIST) return file_error(diag, path, "make", errno);
+  *held = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (*held < 0) return file_error(diag, path, "write into", errno);
+  /* Where the file system knows no locks, all is as it would be without them. */
+  while (flock(*held, LOCK_EX) != 0 && errno == EINTR) {}
+  return WEFT_OK;
+}
+
+void weft_directory_release(int held) {
+  if (held >= 0) close(held);
 }

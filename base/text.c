@@ -195,3 +195,18 @@ void weft_text_free(weft_text *text) {
   free(text->data);
   *text = (weft_text){0};
 }
+
+void weft_text_shell(weft_text *text, const char *word) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-,:@%=";
+  if (*word && word[strspn(word, plain)] == 0) {
+    weft_text_puts(text, word);
+    return;
+  }
+  weft_text_puts(text, "'");
+  for (; *word; word++)
+    if (*word == '\'')
+      weft_text_puts(text, "'\\''");
+    else
+      weft_text_append(text, word, 1);
+  weft_text_puts(text, "'");
+}

@@ -3,12 +3,10 @@
 
 #include "weft/program_abi.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /** A set of chips with equal text, in ascending order. */
@@ -393,12 +391,12 @@ static void remove_stale(const char *directory, uint32_t classes) {
 
 weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char *directory, const weft_codegen_options *options,
                                weft_codegen_report *report, weft_diag *diag) {
-  if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-    return weft_error(diag, WEFT_UNAVAILABLE, NULL, "%s: cannot be made: %s", directory, strerror(errno));
   weft_arena *arena = weft_arena_new();
   if (!arena) return weft_error_memory(diag);
   chip_class *classes;
-  weft_status status = group(codes, chips, arena, &classes, &report->classes, diag);
+  int held;
+  weft_status status = weft_directory_hold(directory, &held, diag);
+  if (status == WEFT_OK) status = group(codes, chips, arena, &classes, &report->classes, diag);
   for (uint32_t k = 0; status == WEFT_OK && k < report->classes; k++) {
     status = layout_row(codes, &classes[k], arena, diag);
     if (status != WEFT_OK) break;
@@ -413,6 +411,7 @@ weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char
   if (status == WEFT_OK) status = write_library(directory, report, diag);
   if (status == WEFT_OK) status = weft_codegen_write_ninja(directory, report->classes, report->walked > 0, options, diag);
   if (status == WEFT_OK) remove_stale(directory, report->classes);
+  weft_directory_release(held);
   weft_arena_free(arena);
   return status;
 }

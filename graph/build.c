@@ -79,6 +79,9 @@ void weft_graph_range(weft_graph *graph, uint32_t value, int64_t low, int64_t hi
   } else if (low > high) {
     weft_graph_error(graph, NULL, "value '%s': its range %lld..%lld is empty", v->name, (long long)low,
                      (long long)high);
+  } else if (low < weft_format_min(v->dtype) || high > weft_format_max(v->dtype)) {
+    weft_graph_error(graph, NULL, "value '%s' is %s: it cannot hold its range %lld..%lld", v->name,
+                     weft_format_name(v->dtype), (long long)low, (long long)high);
   } else {
     v->has_range = true;
     v->range = (weft_range){low, high};

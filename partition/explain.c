@@ -149,10 +149,11 @@ static void explain_op(what_if *w, uint32_t op, weft_text *report) {
   weft_assignment best;
   double seconds = 0;
   if (weft_is_choice(p, op) && runner_up(w, op, &best, &seconds)) {
-    weft_text_puts(report, "; runner-up ");
-    print_assignment(p, report, op, &best);
     double more = (seconds - w->total) * 1e6;
-    weft_text_printf(report, " %+.3g us", more > -1e-6 && more < 1e-6 ? 0.0 : more);
+    bool less = more <= -1e-6; /* the user asked for another way, or the beam of the search did not keep this one */
+    weft_text_puts(report, less ? "; quicker would be " : "; runner-up ");
+    print_assignment(p, report, op, &best);
+    weft_text_printf(report, less ? ", by %.3g us" : " +%.3g us", less ? -more : more < 1e-6 ? 0.0 : more);
   }
   weft_text_puts(report, "\n");
 }

@@ -179,8 +179,9 @@ int weft_cmd_certify(int argc, char **argv) {
                "A refusal names the engine, the op and the stage; a deadlock shows who waits for whom.\n"
                "The programs of all chips of a machine, or a directory of them, are proved one by one and together:\n"
                "that every send has its receive, and that no circle of links waits for itself.",
-      .example = "weft plan digits.json -o planned.json\nweft certify planned.json\n"
-                 "weft shard digits.json --chips 4 --per-chip chips -o four.json\nweft certify chips",
+      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\n"
+                 "weft plan digits.json -o planned.json && weft certify planned.json\n"
+                 "weft shard digits.json --chips 4 --per-chip chips -o four.json && weft certify chips",
       .options = options,
       .least = 1,
       .most = -1};

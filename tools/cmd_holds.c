@@ -98,7 +98,12 @@ int weft_cmd_holds(int argc, char **argv) {
       .about = "Evaluates a postcondition (.spct) over the MLIR modules before and after a pass, module by module.\n"
                "Exit status 0: it holds; 1: it fails, each false clause told with the op it is false for; 4: an\n"
                "expression has no value, as an index out of range.",
-      .example = "weft holds data/samples/grammars/while.spct --input loop.mlir --output lowered.mlir",
+      .example = "echo 'func.func @at(%i: index, %m: memref<4xi32>) -> i32 {\n"
+                 "  %x = memref.load %m[%i] : memref<4xi32> return %x : i32 }' > at.mlir\n"
+                 "weft lower at.mlir -o lowered.mlir\n"
+                 "echo 'postcondition lowered { language v0; vocabulary mlir = mlir.generic@1; constraints {\n"
+                 "  assert nothing_is_lost: cardinality(output.operations) > 0; } }' > lowered.spct\n"
+                 "weft holds lowered.spct --input at.mlir --output lowered.mlir",
       .options = options,
       .least = 1,
       .most = 1};

@@ -99,8 +99,9 @@ int weft_cmd_interp(int argc, char **argv) {
       .about =
           "Runs a structured program (scf, arith, memref in MLIR text) op by op: what it means. Threads run their\n"
           "published graphs through the simulator.",
-      .example = "weft interp dot.mlir --arg 0=4 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'\nweft interp 004.mlir "
-                 "--case 004.json",
+      .example = "echo 'func.func @at(%i: index, %m: memref<4xi32>) -> i32 {\n"
+                 "  %x = memref.load %m[%i] : memref<4xi32> return %x : i32 }' > at.mlir\n"
+                 "weft interp at.mlir --arg 0=2 --mem '1=[1, 2, 3, 4]'",
       .options = options,
       .least = 1,
       .most = 1};

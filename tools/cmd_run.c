@@ -103,8 +103,9 @@ int weft_cmd_run(int argc, char **argv) {
       .about =
           "Compiles the graphs, functions and threads of MLIR text to C and runs one of them: structured bodies and\n"
           "lowered graphs as loops, other token graphs as machines of queues. `weft codegen` writes that C.",
-      .example = "weft run dot.mlir --arg 0=4 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'\nweft run threads.mlir "
-                 "--case threads.json",
+      .example = "echo 'func.func @at(%i: index, %m: memref<4xi32>) -> i32 {\n"
+                 "  %x = memref.load %m[%i] : memref<4xi32> return %x : i32 }' > at.mlir\n"
+                 "weft run at.mlir --arg 0=2 --mem '1=[1, 2, 3, 4]'",
       .options = options,
       .least = 1,
       .most = 1};

@@ -118,8 +118,9 @@ int weft_cmd_sample(int argc, char **argv) {
   const weft_usage usage = {
       .synopsis = "sample GRAMMAR [options]",
       .about = "Writes random programs of a grammar (.pg). The same seed gives the same program on every machine.",
-      .example = "weft sample data/samples/grammars/while.pg --seed 7\n"
-                 "weft sample data/samples/grammars/graph-launch.pg --count 100 --set FORM=2 -o sending.mlir",
+      .example = "echo \"start: {new N = random.randint(1, 9)} 'x = ' [N] ';';\" > x.pg\n"
+                 "weft sample x.pg --seed 7\n"
+                 "weft sample x.pg --count 100 --set N=2 -o twos.txt",
       .options = options,
       .least = 1,
       .most = 1};

@@ -103,7 +103,8 @@ int weft_cmd_shard(int argc, char **argv) {
       .about =
           "Partitions a program over a mesh of chips. What --shard and --split say binds; where they say nothing,\n"
           "the cheapest layout is searched. The results are the same bits on any number of chips.",
-      .example = "weft shard digits.json --mesh x=2,y=2 --split x=batch,y=columns -o four.json\n"
+      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\n"
+                 "weft shard digits.json --mesh x=2,y=2 --split x=batch,y=columns -o four.json\n"
                  "weft shard digits.json --chips 4 --shard w1=cols@chip --explain -o four.json",
       .options = options,
       .least = 1,

@@ -152,9 +152,10 @@ int weft_cmd_sim(int argc, char **argv) {
       .about =
           "Simulates a graph of token ops: prints firings, memories and streams; where nothing can fire, the ops that\n"
           "wait and what for.",
-      .example = "weft lower dot.mlir -o dot.df.mlir\nweft sim dot.df.mlir --arg 0=4 --mem '1=[1, 2, 3, 4]' --mem "
-                 "'2=[5, 6, 7, 8]'\n"
-                 "weft sim 004.mlir --case 004.json --order random --seed 7",
+      .example = "echo 'func.func @at(%i: index, %m: memref<4xi32>) -> i32 {\n"
+                 "  %x = memref.load %m[%i] : memref<4xi32> return %x : i32 }' > at.mlir\n"
+                 "weft lower at.mlir -o at.df.mlir\n"
+                 "weft sim at.df.mlir --arg 0=2 --mem '1=[1, 2, 3, 4]' --order random --seed 7",
       .options = options,
       .least = 1,
       .most = 1};

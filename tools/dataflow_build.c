@@ -3,11 +3,9 @@
 #include "paths.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static weft_status emit(weft_tool_module *module, bool machines, weft_text *text, weft_diag *diag) {
@@ -76,8 +74,8 @@ static weft_status write_all(const weft_text *program, const char *directory, we
   weft_text local = {0}, mpi = {0}, ninja = {0};
   weft_status status = weft_tool_paths_find(&paths, diag);
   if (status != WEFT_OK) return status;
-  if (mkdir(directory, 0777) && errno != EEXIST)
-    status = weft_error(diag, WEFT_UNAVAILABLE, NULL, "%s cannot be made: %s", directory, strerror(errno));
+  int held;
+  status = weft_directory_hold(directory, &held, diag);
   put_main(&local, "weft_df_main_local");
   put_main(&mpi, "weft_df_main_mpi");
   put_ninja(&ninja, &paths);
@@ -86,6 +84,7 @@ static weft_status write_all(const weft_text *program, const char *directory, we
   if (status == WEFT_OK) status = write_part(directory, "run_local.c", local.data, local.length, diag);
   if (status == WEFT_OK) status = write_part(directory, "run.c", mpi.data, mpi.length, diag);
   if (status == WEFT_OK) status = write_part(directory, "build.ninja", ninja.data, ninja.length, diag);
+  weft_directory_release(held);
   weft_text_free(&local);
   weft_text_free(&mpi);
   weft_text_free(&ninja);

@@ -203,7 +203,10 @@ static void print_report(const char *directory, const weft_program *machine, con
   uint32_t chips = machine->chips ? machine->chips : 1;
   printf("%s: %u chip%s, %u class%s, %llu lines of C%s\n", directory, chips, chips == 1 ? "" : "s", report->classes,
          report->classes == 1 ? "" : "es", (unsigned long long)report->lines, report->walked ? " (runs through the table-driven walk)" : "");
-  printf("next: ninja -C %s\n", directory);
+  weft_text quoted = {0};
+  weft_text_shell(&quoted, directory);
+  if (!quoted.failed) printf("next: ninja -C %s\n", quoted.data);
+  weft_text_free(&quoted);
 }
 
 /** A schedule of weft's own is taken back to its Template, which the steps that follow start from. One that has none stays as it is

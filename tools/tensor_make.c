@@ -264,7 +264,8 @@ int weft_tensor_make(int argc, char **argv) {
                "Floats are uniform in [-1, 1), integers in the tensor's declared range, or -128 to 127 without one;\n"
                "counts of trips are within what they admit, and a declared fill gives its own values. The values\n"
                "depend on seed, dataset and element only: every way of sharding a program gives the same file.",
-      .example = "weft tensor make --program digits.json --seed 1 -o in.h5",
+      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\n"
+                 "weft tensor make --program digits.json --seed 1 -o in.h5",
       .options = options};
   weft_arguments arguments;
   int exit_code;

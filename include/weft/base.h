@@ -128,6 +128,8 @@ void weft_text_u64(weft_text *text, uint64_t value);
 void weft_text_i64(weft_text *text, int64_t value);
 /** The name as a C comment-safe, string-safe text: C string escapes, no line breaks, no comment ends. */
 void weft_text_c_string(weft_text *text, const char *name);
+/** Appends a word as a shell reads it: in quotes unless it needs none. */
+void weft_text_shell(weft_text *text, const char *word);
 /** The name as part of a C identifier: letters, digits and _ kept, every other byte replaced by _. Not unique. */
 void weft_text_c_identifier(weft_text *text, const char *name);
 /** The name as a DOT quoted string body: quotes, backslashes and & escaped, controls dropped, bytes that are not UTF-8
@@ -152,6 +154,11 @@ weft_status weft_read_file(const char *path, char **bytes, size_t *length, weft_
 /** Writes a file whole ("-" is standard output): beside it, synced, renamed. Unchanged contents leave the file alone
  * when `keep_if_equal`, so that build tools see no change. */
 weft_status weft_write_file(const char *path, const char *bytes, size_t length, bool keep_if_equal, weft_diag *diag);
+
+/** Makes a directory unless it is there, and holds it until weft_directory_release: of those who write sets of files into
+ * it one goes after the other. */
+weft_status weft_directory_hold(const char *path, int *held, weft_diag *diag);
+void weft_directory_release(int held);
 
 /* ---- checked sizes ------------------------------------------------------------------------------------------ */
 

@@ -144,7 +144,7 @@ bf16)
   splits digits.json digits.h5 graph.h5 "2 4" "2"
   ;;
 small) # extents below the chip counts
-  for shape in "33,65,7 5" "1,1 1" "5,0,3 2"; do
+  for shape in "33,65,7 5" "1,1 1" "5,0,3 2" "7,5,6,3 0"; do
     set -- $shape
     weft new mlp --layers $1 --batch $2 --dtype fp32 --bias --relu -o small.json
     weft tensor make --program small.json --seed 5 -o small.h5
@@ -305,6 +305,27 @@ faults)
   out/run --in digits.h5 --out result.h5 > rank.txt 2>&1 || got=$?
   [ $got != 0 ] && grep -q 'mpirun -n 2' rank.txt || { cat rank.txt; fail "started without mpirun"; }
   cmp result.h5 old.h5
+  ;;
+together) # several compiles into one directory: one whole set of files, whichever
+  weft new mlp --layers 784,256,256,10 --batch 8 --bias --relu -o digits.json
+  compile() { weft compile digits.json --chips $1 --split $2 -o "$3" > /dev/null; }
+  compile 8 columns a
+  compile 3 rows b
+  [ "$(ls a/class_*.c | wc -l)" -gt 1 ]
+  for ((i = 0; i < 15; i++)); do
+    compile 8 columns "o ut" & compile 3 rows "o ut" & compile 8 columns "o ut" &
+    wait
+    diff -r a "o ut" > /dev/null || diff -r b "o ut" > /dev/null || { diff -rq a "o ut"; diff -rq b "o ut"; fail "a mixed set"; }
+  done
+  weft compile digits.json --chips 2 -o "it's \$here" > next.txt
+  eval "$(sed -n 's/^next: //p' next.txt) --quiet" || fail "the next command is not quoted"
+  touch file
+  refused 1 'Not a directory' weft compile digits.json --chips 2 -o file
+  refused 1 'cannot hold its range' weft new mlp --layers 4,4 --batch 2 --dtype int8 --range x=-1000:1000 -o r.json
+  refused 1 'cannot hold its range' weft new gemm --m 2 --k 2 --n 2 --dtype int8 --range A=-129:0 -o r.json
+  weft shard digits.json --chips 4 --split rows --explain -o /dev/null > explain.txt
+  ! grep -q 'runner-up.* -[0-9]' explain.txt || fail "a runner-up that is quicker"
+  grep -q 'asked by --split rows; quicker would be N@chip, by [0-9.e+]* us' explain.txt || { cat explain.txt; fail "what would be quicker"; }
   ;;
 kill)
   weft new mlp --layers 64,32,10 --batch 8 --dtype fp32 --bias --relu -o digits.json
