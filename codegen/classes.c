@@ -31,15 +31,16 @@ static bool text_equal(const weft_text *a, const weft_text *b) {
 static bool same_class(const weft_chip_code *a, const weft_chip_code *b) {
   if (!text_equal(&a->text, &b->text) || a->parameter_count != b->parameter_count) return false;
   for (uint64_t i = 0; i < a->parameter_count; i++)
-    if (a->parameters[i].count != b->parameters[i].count || a->parameters[i].kind != b->parameters[i].kind) return false;
+    if (a->parameters[i].count != b->parameters[i].count || a->parameters[i].kind != b->parameters[i].kind)
+      return false;
   if (a->section_count != b->section_count || a->name_count != b->name_count) return false;
   for (uint64_t i = 0; i < a->section_count; i++)
     if (!text_equal(&a->sections[i].text, &b->sections[i].text)) return false;
   return true;
 }
 
-static weft_status group(const weft_chip_code *codes, uint32_t chips, weft_arena *arena, chip_class **classes, uint32_t *count,
-                         weft_diag *diag) {
+static weft_status group(const weft_chip_code *codes, uint32_t chips, weft_arena *arena, chip_class **classes,
+                         uint32_t *count, weft_diag *diag) {
   *classes = WEFT_NEW_ARRAY(arena, chip_class, chips);
   uint32_t *members = WEFT_NEW_ARRAY(arena, uint32_t, chips), *class_of = WEFT_NEW_ARRAY(arena, uint32_t, chips);
   if (!*classes || !members || !class_of) return weft_error_memory(diag);
@@ -89,13 +90,14 @@ static bool same_numbers(const weft_chip_code *codes, const chip_class *class, u
   const weft_parameter *parameters = codes[class->first_chip].parameters;
   if (parameters[a].count != parameters[b].count) return false;
   for (uint32_t c = 0; c < class->count; c++)
-    if (memcmp(values_of(codes, class, c, a), values_of(codes, class, c, b), parameters[a].count * sizeof(int64_t)) != 0)
+    if (memcmp(values_of(codes, class, c, a), values_of(codes, class, c, b), parameters[a].count * sizeof(int64_t)) !=
+        0)
       return false;
   return true;
 }
 
-/** Which parameters outside of sections stay in the row, after the chip's number: blocks always, others where chips differ;
- * equal ones once. */
+/** Which parameters outside of sections stay in the row, after the chip's number: blocks always, others where chips
+ * differ; equal ones once. */
 static weft_status layout_outside(const weft_chip_code *codes, chip_class *class, weft_arena *arena, weft_diag *diag) {
   const weft_chip_code *first = &codes[class->first_chip];
   uint64_t size = 16;
@@ -117,7 +119,7 @@ static weft_status layout_outside(const weft_chip_code *codes, chip_class *class
     }
     table[at] = i + 1;
     class->kept[i] = true;
-    class->index_of[i] = (int64_t)class->row_length;
+    class->index_of[i] = (int64_t) class->row_length;
     class->row_length += parameter->count;
   }
   return WEFT_OK;
@@ -130,8 +132,8 @@ static weft_status layout_row(const weft_chip_code *codes, chip_class *class, we
   if (!class->base_of) return weft_error_memory(diag);
   weft_status status = layout_outside(codes, class, arena, diag);
   if (status != WEFT_OK) return status;
-  status = weft_codegen_group_sections(codes, class->chips, class->count, arena, &class->functions, &class->function_count,
-                                                   &class->function_of, diag);
+  status = weft_codegen_group_sections(codes, class->chips, class->count, arena, &class->functions,
+                                       &class->function_count, &class->function_of, diag);
   for (uint64_t s = 0; status == WEFT_OK && s < first->section_count; s++) {
     class->base_of[s] = class->row_length;
     class->row_length += class->functions[class->function_of[s]].columns;
@@ -154,25 +156,25 @@ static void print_parameter(const printer *p, uint64_t parameter) {
   int64_t index = section ? p->function->column_of[parameter] : p->class->index_of[parameter];
   const int64_t *values = code->values + what->first;
   switch (what->kind) {
-    case WEFT_PARAMETER_SCALAR:
-    case WEFT_PARAMETER_EXTENT:
-      if (index < 0)
-        weft_text_i64(p->out, values[0]);
-      else
-        weft_text_printf(p->out, "(uint64_t)p[%" PRId64 "]", index);
-      break;
-    case WEFT_PARAMETER_BLOCK: weft_text_printf(p->out, section ? "p + %" PRId64 : "%" PRId64, index); break;
-    case WEFT_PARAMETER_SIZE:
-      if (index < 0)
-        weft_text_printf(p->out, ".rows = %" PRIu64 ", .cols = %" PRIu64, (uint64_t)values[0], (uint64_t)values[1]);
-      else
-        weft_text_printf(p->out, ".size = %" PRId64, index);
-      break;
-    case WEFT_PARAMETER_WORK:
-      if (index >= 0)
-        weft_text_printf(p->out, ", .work = %" PRId64, index);
-      else if (values[0])
-        weft_text_printf(p->out, ", .flops = %" PRId64, values[0]);
+  case WEFT_PARAMETER_SCALAR:
+  case WEFT_PARAMETER_EXTENT:
+    if (index < 0)
+      weft_text_i64(p->out, values[0]);
+    else
+      weft_text_printf(p->out, "(uint64_t)p[%" PRId64 "]", index);
+    break;
+  case WEFT_PARAMETER_BLOCK: weft_text_printf(p->out, section ? "p + %" PRId64 : "%" PRId64, index); break;
+  case WEFT_PARAMETER_SIZE:
+    if (index < 0)
+      weft_text_printf(p->out, ".rows = %" PRIu64 ", .cols = %" PRIu64, (uint64_t)values[0], (uint64_t)values[1]);
+    else
+      weft_text_printf(p->out, ".size = %" PRId64, index);
+    break;
+  case WEFT_PARAMETER_WORK:
+    if (index >= 0)
+      weft_text_printf(p->out, ", .work = %" PRId64, index);
+    else if (values[0])
+      weft_text_printf(p->out, ", .flops = %" PRId64, values[0]);
   }
 }
 
@@ -203,7 +205,8 @@ static void print_name(const printer *p, uint64_t number) {
   }
   char shown[300];
   if (common.differ)
-    snprintf(shown, sizeof shown, "%.*s*%s", (int)common.before, common.name, common.name + strlen(common.name) - common.after);
+    snprintf(shown, sizeof shown, "%.*s*%s", (int)common.before, common.name,
+             common.name + strlen(common.name) - common.after);
   weft_text_c_string(p->out, common.differ ? shown : common.name);
 }
 
@@ -233,9 +236,7 @@ static void print_functions(printer *p) {
   const weft_chip_code *code = &p->codes[p->class->first_chip];
   for (uint32_t f = 0; f < p->class->function_count; f++) {
     p->function = &p->class->functions[f];
-    weft_text_printf(p->out,
-                     "static void section_%" PRIu32
-                     "(weft_chip *chip, const int64_t *p, const int64_t *s) {\n",
+    weft_text_printf(p->out, "static void section_%" PRIu32 "(weft_chip *chip, const int64_t *p, const int64_t *s) {\n",
                      f);
     const weft_text *body = &code->sections[p->function->sections[0]].text;
     substitute(p, body->data, body->data + body->length);
@@ -244,7 +245,8 @@ static void print_functions(printer *p) {
   p->function = NULL;
 }
 
-/** The tensor table, a line a slot; equal rows that follow one another, as received blocks do, are one designated range.
+/** The tensor table, a line a slot; equal rows that follow one another, as received blocks do, are one designated
+ * range.
  */
 static void print_tensors(weft_text *out, const char *rows, const char *end) {
   uint64_t slot = 0;
@@ -264,7 +266,8 @@ static void print_tensors(weft_text *out, const char *rows, const char *end) {
 static void print_tables(const printer *p) {
   const weft_text *text = &p->codes[p->class->first_chip].text;
   const char *begin = text->data, *end = begin + text->length;
-  const char *rows = memchr(begin, PLACE_ROWS, text->length), *after = memchr(rows + 1, PLACE_ROWS, (size_t)(end - rows - 1));
+  const char *rows = memchr(begin, PLACE_ROWS, text->length),
+             *after = memchr(rows + 1, PLACE_ROWS, (size_t)(end - rows - 1));
   weft_text table = {0};
   const printer of_rows = {.out = &table, .codes = p->codes, .class = p->class};
   substitute(p, begin, rows);
@@ -309,7 +312,8 @@ static void print_rows(weft_text *out, const weft_chip_code *codes, const chip_c
 static void print_class(weft_text *out, const weft_chip_code *codes, const chip_class *class, uint32_t number) {
   const weft_chip_code *code = &codes[class->first_chip];
   weft_text_puts(out, "/* Generated by weft. The program of ");
-  weft_text_printf(out, class->count == 1 ? "chip %" PRIu32 "." : "%" PRIu32 " chips.", class->count == 1 ? class->first_chip : class->count);
+  weft_text_printf(out, class->count == 1 ? "chip %" PRIu32 "." : "%" PRIu32 " chips.",
+                   class->count == 1 ? class->first_chip : class->count);
   weft_text_puts(out, " Slots, steps and parameters: weft/program_abi.h. */\n#include <weft/program_abi.h>\n\n");
   printer p = {.out = out, .codes = codes, .class = class};
   print_functions(&p);
@@ -319,14 +323,17 @@ static void print_class(weft_text *out, const weft_chip_code *codes, const chip_
   weft_text_printf(out,
                    "extern const weft_abi_class weft_class_%" PRIu32 ";\nconst weft_abi_class weft_class_%" PRIu32
                    " = {\n    .hash = UINT64_C(%" PRIu64 "), .tensors = tensors, .tensor_count = %" PRIu64
-                   ", .steps = steps, .step_count = %" PRIu64 ",\n    .parameters = parameters, .parameter_count = %" PRIu64
+                   ", .steps = steps, .step_count = %" PRIu64
+                   ",\n    .parameters = parameters, .parameter_count = %" PRIu64
                    ", .chips = chips, .chip_count = %" PRIu32 "};\n",
                    number, number, hash, code->slot_count, code->step_count, class->row_length, class->count);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+/* ---- files
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-static weft_status write_file(const char *directory, const char *name, weft_text *text, weft_codegen_report *report, weft_diag *diag) {
+static weft_status write_file(const char *directory, const char *name, weft_text *text, weft_codegen_report *report,
+                              weft_diag *diag) {
   if (text->failed) return weft_error_memory(diag);
   char path[4096];
   if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path)
@@ -340,23 +347,30 @@ static weft_status write_file(const char *directory, const char *name, weft_text
 static weft_status write_program(const weft_chip_code *codes, uint32_t chips, uint32_t classes, const char *directory,
                                  weft_codegen_report *report, weft_diag *diag) {
   weft_text text = {0};
-  weft_text_puts(&text, "/* Generated by weft: the classes of the program and which chips they are for. */\n#include <weft/program_abi.h>\n\n"
+  weft_text_puts(&text, "/* Generated by weft: the classes of the program and which chips they are for. */\n#include "
+                        "<weft/program_abi.h>\n\n"
                         "_Static_assert(WEFT_ABI_VERSION == ");
-  weft_text_printf(&text, "%d, \"weft's headers and this program disagree: run weft codegen again\");\n\n", WEFT_ABI_VERSION);
-  for (uint32_t k = 0; k < classes; k++) weft_text_printf(&text, "extern const weft_abi_class weft_class_%" PRIu32 ";\n", k);
-  weft_text_puts(&text, "extern const weft_abi_program weft_program_table;\nconst weft_abi_program weft_program_table = {\n    .abi_version = WEFT_ABI_VERSION, .arithmetic = ");
+  weft_text_printf(&text, "%d, \"weft's headers and this program disagree: run weft codegen again\");\n\n",
+                   WEFT_ABI_VERSION);
+  for (uint32_t k = 0; k < classes; k++)
+    weft_text_printf(&text, "extern const weft_abi_class weft_class_%" PRIu32 ";\n", k);
+  weft_text_puts(&text, "extern const weft_abi_program weft_program_table;\nconst weft_abi_program weft_program_table "
+                        "= {\n    .abi_version = WEFT_ABI_VERSION, .arithmetic = ");
   weft_text_printf(&text, "%d, .name = \"", WEFT_ARITHMETIC_VERSION);
   weft_text_c_string(&text, codes[0].program->name);
-  weft_text_printf(&text, "\", .chips = %" PRIu32 ", .class_count = %" PRIu32 ",\n    .classes = (const weft_abi_class *const[]){", chips, classes);
+  weft_text_printf(
+      &text, "\", .chips = %" PRIu32 ", .class_count = %" PRIu32 ",\n    .classes = (const weft_abi_class *const[]){",
+      chips, classes);
   for (uint32_t k = 0; k < classes; k++) weft_text_printf(&text, "%s&weft_class_%" PRIu32, k ? ", " : "", k);
   weft_text_puts(&text, "},\n};\n");
   weft_status status = write_file(directory, "program.c", &text, report, diag);
   static const char *const mains[2][2] = {{"run.c", "weft_main_mpi"}, {"run_local.c", "weft_main_local"}};
   for (int i = 0; i < 2 && status == WEFT_OK; i++) {
-    weft_text_printf(&text,
-                     "/* Generated by weft. */\n#include <weft/program_abi.h>\n\nextern const weft_abi_program weft_program_table;\n"
-                     "int main(int argc, char **argv) { return %s(&weft_program_table, argc, argv); }\n",
-                     mains[i][1]);
+    weft_text_printf(
+        &text,
+        "/* Generated by weft. */\n#include <weft/program_abi.h>\n\nextern const weft_abi_program weft_program_table;\n"
+        "int main(int argc, char **argv) { return %s(&weft_program_table, argc, argv); }\n",
+        mains[i][1]);
     status = write_file(directory, mains[i][0], &text, report, diag);
   }
   return status;
@@ -364,16 +378,22 @@ static weft_status write_program(const weft_chip_code *codes, uint32_t chips, ui
 
 static weft_status write_library(const char *directory, weft_codegen_report *report, weft_diag *diag) {
   weft_text text = {0};
-  weft_text_puts(&text, "/* Generated by weft: the program as a library. Link with libprogram.so. */\n#ifndef WEFT_GENERATED_PROGRAM_H\n"
-                        "#define WEFT_GENERATED_PROGRAM_H\n\n#include <mpi.h>\n#include <weft/tensor_file.h>\n\n"
-                        "/** Runs the program once on the ranks of `comm`, one a chip: collective. Every rank passes the whole inputs (or those its\n"
-                        " * chip reads) by dataset name, and gets in `outputs` the blocks its chip writes, as whole datasets on rank 0. Returns 0, or\n"
-                        " * weft's exit status; messages go to standard error of one rank. */\n"
-                        "int weft_prog_run(MPI_Comm comm, const weft_array_set *inputs, weft_array_set *outputs);\n\n#endif\n");
+  weft_text_puts(
+      &text,
+      "/* Generated by weft: the program as a library. Link with libprogram.so. */\n#ifndef WEFT_GENERATED_PROGRAM_H\n"
+      "#define WEFT_GENERATED_PROGRAM_H\n\n#include <mpi.h>\n#include <weft/tensor_file.h>\n\n"
+      "/** Runs the program once on the ranks of `comm`, one a chip: collective. Every rank passes the whole inputs "
+      "(or those its\n"
+      " * chip reads) by dataset name, and gets in `outputs` the blocks its chip writes, as whole datasets on rank 0. "
+      "Returns 0, or\n"
+      " * weft's exit status; messages go to standard error of one rank. */\n"
+      "int weft_prog_run(MPI_Comm comm, const weft_array_set *inputs, weft_array_set *outputs);\n\n#endif\n");
   weft_status status = write_file(directory, "program.h", &text, report, diag);
   if (status != WEFT_OK) return status;
-  weft_text_puts(&text, "/* Generated by weft. */\n#include \"program.h\"\n\n#include <weft/program_run.h>\n\nextern const weft_abi_program weft_program_table;\n\n"
-                        "__attribute__((visibility(\"default\"))) int weft_prog_run(MPI_Comm comm, const weft_array_set *inputs, weft_array_set *outputs) {\n"
+  weft_text_puts(&text, "/* Generated by weft. */\n#include \"program.h\"\n\n#include <weft/program_run.h>\n\nextern "
+                        "const weft_abi_program weft_program_table;\n\n"
+                        "__attribute__((visibility(\"default\"))) int weft_prog_run(MPI_Comm comm, const "
+                        "weft_array_set *inputs, weft_array_set *outputs) {\n"
                         "  return weft_program_run_mpi(&weft_program_table, comm, inputs, outputs);\n}\n");
   return write_file(directory, "library.c", &text, report, diag);
 }
@@ -389,8 +409,8 @@ static void remove_stale(const char *directory, uint32_t classes) {
   }
 }
 
-weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char *directory, const weft_codegen_options *options,
-                               weft_codegen_report *report, weft_diag *diag) {
+weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char *directory,
+                               const weft_codegen_options *options, weft_codegen_report *report, weft_diag *diag) {
   weft_arena *arena = weft_arena_new();
   if (!arena) return weft_error_memory(diag);
   chip_class *classes;
@@ -404,12 +424,14 @@ weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char
     char name[32];
     snprintf(name, sizeof name, "class_%" PRIu32 ".c", k);
     print_class(&text, codes, &classes[k], k);
-    report->walked += codes[classes[k].first_chip].graph == NULL && codes[classes[k].first_chip].program->stage_count > 0;
+    report->walked +=
+        codes[classes[k].first_chip].graph == NULL && codes[classes[k].first_chip].program->stage_count > 0;
     status = write_file(directory, name, &text, report, diag);
   }
   if (status == WEFT_OK) status = write_program(codes, chips, report->classes, directory, report, diag);
   if (status == WEFT_OK) status = write_library(directory, report, diag);
-  if (status == WEFT_OK) status = weft_codegen_write_ninja(directory, report->classes, report->walked > 0, options, diag);
+  if (status == WEFT_OK)
+    status = weft_codegen_write_ninja(directory, report->classes, report->walked > 0, options, diag);
   if (status == WEFT_OK) remove_stale(directory, report->classes);
   weft_directory_release(held);
   weft_arena_free(arena);

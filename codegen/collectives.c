@@ -1,7 +1,7 @@
 /* All-reduces over the whole machine: which partial tensors they fold, where those are held, who reads the result.
  *
- * A per-chip program has an AllReduce stage only where the chip reads the result; a chip that merely holds a partial sends it.
- * Both take part in one transport call, so membership is gathered over all chips here. */
+ * A per-chip program has an AllReduce stage only where the chip reads the result; a chip that merely holds a partial
+ * sends it. Both take part in one transport call, so membership is gathered over all chips here. */
 #include "emit_private.h"
 
 #include <stdlib.h>
@@ -66,8 +66,8 @@ static int by_key(const void *a, const void *b) {
   return order ? order : x->place < y->place ? -1 : x->place > y->place;
 }
 
-static weft_status list_readings(const weft_chip_code *codes, uint32_t chips, weft_arena *arena, reading **all, uint64_t *count,
-                                 weft_diag *diag) {
+static weft_status list_readings(const weft_chip_code *codes, uint32_t chips, weft_arena *arena, reading **all,
+                                 uint64_t *count, weft_diag *diag) {
   uint64_t capacity = 0;
   for (uint32_t c = 0; c < chips; c++) {
     const weft_graph *graph = codes[c].graph;
@@ -83,21 +83,23 @@ static weft_status list_readings(const weft_chip_code *codes, uint32_t chips, we
   return WEFT_OK;
 }
 
-static weft_status fill_nodes(weft_collective *collective, const weft_graph *graph, const weft_graph_op *op, weft_arena *arena,
-                              const owner_entry *owners, uint64_t owner_count, weft_diag *diag) {
+static weft_status fill_nodes(weft_collective *collective, const weft_graph *graph, const weft_graph_op *op,
+                              weft_arena *arena, const owner_entry *owners, uint64_t owner_count, weft_diag *diag) {
   uint32_t n = op->in_count;
   collective->node_count = n;
   collective->nodes = WEFT_NEW_ARRAY(arena, const char *, n);
   collective->owners = WEFT_NEW_ARRAY(arena, uint16_t, n);
   collective->firsts = WEFT_NEW_ARRAY(arena, uint32_t, n);
   collective->counts = WEFT_NEW_ARRAY(arena, uint32_t, n);
-  if (!collective->counts || !collective->firsts || !collective->owners || !collective->nodes) return weft_error_memory(diag);
+  if (!collective->counts || !collective->firsts || !collective->owners || !collective->nodes)
+    return weft_error_memory(diag);
   for (uint32_t i = 0; i < n; i++) {
     const weft_value *value = &graph->values[op->ins[i]];
     owner_entry key = {value->name, 0};
     const owner_entry *owner = owner_count ? bsearch(&key, owners, owner_count, sizeof *owners, compare_owner) : NULL;
     if (!owner)
-      return weft_error(diag, WEFT_INVALID, "split the whole-machine program again: every partial needs a chip that makes it",
+      return weft_error(diag, WEFT_INVALID,
+                        "split the whole-machine program again: every partial needs a chip that makes it",
                         "all-reduce '%s' reads partial tensor '%s', which no chip produces", op->name, value->name);
     collective->nodes[i] = value->name;
     collective->owners[i] = owner->chip;
@@ -120,8 +122,8 @@ static weft_status add_reader(weft_collective *collective, weft_arena *arena, ui
 }
 
 /** Readings of the same nodes are one collective. */
-static weft_status join_readings(weft_collectives *collectives, const weft_chip_code *codes, const reading *all, uint64_t count,
-                                 const owner_entry *owners, uint64_t owner_count, weft_diag *diag) {
+static weft_status join_readings(weft_collectives *collectives, const weft_chip_code *codes, const reading *all,
+                                 uint64_t count, const owner_entry *owners, uint64_t owner_count, weft_diag *diag) {
   weft_status status = WEFT_OK;
   collectives->items = WEFT_NEW_ARRAY(collectives->arena, weft_collective, count);
   if (!collectives->items) return weft_error_memory(diag);
@@ -130,9 +132,11 @@ static weft_status join_readings(weft_collectives *collectives, const weft_chip_
     const weft_graph_op *op = &graph->ops[all[i].op];
     if (i == 0 || strcmp(all[i].key, all[i - 1].key) != 0) {
       collectives->items[collectives->count++] = (weft_collective){.pool = op->pool};
-      status = fill_nodes(&collectives->items[collectives->count - 1], graph, op, collectives->arena, owners, owner_count, diag);
+      status = fill_nodes(&collectives->items[collectives->count - 1], graph, op, collectives->arena, owners,
+                          owner_count, diag);
     }
-    if (status == WEFT_OK) status = add_reader(&collectives->items[collectives->count - 1], collectives->arena, all[i].chip, diag);
+    if (status == WEFT_OK)
+      status = add_reader(&collectives->items[collectives->count - 1], collectives->arena, all[i].chip, diag);
   }
   return status;
 }
@@ -156,7 +160,8 @@ static weft_status list_nodes(weft_collectives *collectives, weft_diag *diag) {
   return WEFT_OK;
 }
 
-const weft_collective_node *weft_codegen_find_node(const weft_collectives *collectives, const char *name, uint64_t *count) {
+const weft_collective_node *weft_codegen_find_node(const weft_collectives *collectives, const char *name,
+                                                   uint64_t *count) {
   uint64_t low = 0, high = collectives->node_count;
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
@@ -165,7 +170,8 @@ const weft_collective_node *weft_codegen_find_node(const weft_collectives *colle
     else
       high = middle;
   }
-  for (*count = 0; low + *count < collectives->node_count && strcmp(collectives->nodes[low + *count].name, name) == 0;) ++*count;
+  for (*count = 0; low + *count < collectives->node_count && strcmp(collectives->nodes[low + *count].name, name) == 0;)
+    ++*count;
   return *count ? &collectives->nodes[low] : NULL;
 }
 
@@ -174,7 +180,8 @@ static void lift_one(void *context, uint64_t index) {
   if (code->program->stage_count) code->status = lift(code);
 }
 
-weft_status weft_codegen_collect(weft_chip_code *codes, uint32_t chips, weft_collectives *collectives, weft_diag *diag) {
+weft_status weft_codegen_collect(weft_chip_code *codes, uint32_t chips, weft_collectives *collectives,
+                                 weft_diag *diag) {
   weft_parallel_for(chips, codes[0].options->threads, lift_one, codes);
   for (uint32_t c = 0; c < chips; c++) {
     if (codes[c].status == WEFT_OK) continue;

@@ -30,16 +30,19 @@ void weft_codegen_place(weft_text *text, char mark, uint64_t number) {
 }
 
 void weft_codegen_scalar(weft_chip_code *code, weft_text *text, int64_t value) {
-  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, WEFT_PARAMETER_SCALAR, &value, 1) - code->parameter_base);
+  weft_codegen_place(text, PLACE_PARAMETER,
+                     add_parameter(code, WEFT_PARAMETER_SCALAR, &value, 1) - code->parameter_base);
 }
 
 void weft_codegen_extent(weft_chip_code *code, weft_text *text, uint64_t value) {
   const int64_t number = (int64_t)value;
-  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, WEFT_PARAMETER_EXTENT, &number, 1) - code->parameter_base);
+  weft_codegen_place(text, PLACE_PARAMETER,
+                     add_parameter(code, WEFT_PARAMETER_EXTENT, &number, 1) - code->parameter_base);
 }
 
 void weft_codegen_block(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count) {
-  weft_codegen_place(text, PLACE_PARAMETER, add_parameter(code, WEFT_PARAMETER_BLOCK, values, count) - code->parameter_base);
+  weft_codegen_place(text, PLACE_PARAMETER,
+                     add_parameter(code, WEFT_PARAMETER_BLOCK, values, count) - code->parameter_base);
 }
 
 void weft_codegen_size(weft_chip_code *code, weft_text *text, uint64_t rows, uint64_t cols) {
@@ -72,8 +75,8 @@ static bool ring_of(const int64_t *values, uint64_t count, int64_t last, int64_t
 
 bool weft_codegen_is_ring(const int64_t *values, uint64_t count, int64_t last) {
   int64_t ring[4];
-  return count > 4 && (ring_of(values, count, WEFT_NO_LAST, ring) ||
-                       (last != WEFT_NO_LAST && ring_of(values, count, last, ring)));
+  return count > 4 &&
+         (ring_of(values, count, WEFT_NO_LAST, ring) || (last != WEFT_NO_LAST && ring_of(values, count, last, ring)));
 }
 
 void weft_codegen_series(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count, int64_t last,
@@ -115,7 +118,8 @@ void weft_codegen_name(weft_chip_code *code, weft_text *text, const char *name) 
   const char *last = code->name_count > code->name_base ? code->names[code->name_count - 1] : NULL;
   if (!last || strlen(last) != length || memcmp(last, name, length) != 0) {
     const char *kept = weft_arena_string(code->arena, name, length);
-    if (!kept || !weft_arena_grow(code->arena, &code->names, code->name_count, &code->name_capacity, sizeof *code->names)) {
+    if (!kept ||
+        !weft_arena_grow(code->arena, &code->names, code->name_count, &code->name_capacity, sizeof *code->names)) {
       code->status = weft_error_memory(code->diag);
       return;
     }
@@ -168,31 +172,35 @@ static void write_values(weft_text *tables, uint64_t slot, const uint64_t *items
 
 static void write_fill(weft_chip_code *code, weft_text *row, uint64_t slot, const weft_init *init) {
   switch (init->kind) {
-    case WEFT_INIT_EXTERNAL: break;
-    case WEFT_INIT_ZERO: weft_text_puts(row, ", .fill = 1"); break;
-    case WEFT_INIT_CONST_F: weft_text_printf(row, ", .fill = 2, .fill_value = %" PRIu64 "u", init->const_f); break;
-    case WEFT_INIT_PATTERN:
-      weft_text_printf(row, ", .fill = 3, .fill_value = (uint64_t)INT64_C(%" PRId64 "), .fill_shift = INT64_C(%" PRId64 ")",
-                       init->pattern.modulus, init->pattern.shift);
-      break;
-    case WEFT_INIT_VALUES:
-      write_values(&code->tables, slot, (const uint64_t *)init->values.items, init->values.count, true);
-      weft_text_printf(row, ", .fill = 4, .fill_value = %" PRIu64 ", .values = values_%" PRIu64, init->values.count, slot);
-      break;
-    case WEFT_INIT_FLOAT_VALUES:
-      write_values(&code->tables, slot, init->float_values.items, init->float_values.count, false);
-      weft_text_printf(row, ", .fill = 5, .fill_value = %" PRIu64 ", .values = values_%" PRIu64, init->float_values.count, slot);
-      break;
-    case WEFT_INIT_RANDOM_BF16:
-      weft_text_printf(row, ", .fill = 6, .fill_value = %" PRIu32 ", .fill_shift = %" PRId32, init->random.seed,
-                       init->random.shift_milli);
-      break;
+  case WEFT_INIT_EXTERNAL: break;
+  case WEFT_INIT_ZERO: weft_text_puts(row, ", .fill = 1"); break;
+  case WEFT_INIT_CONST_F: weft_text_printf(row, ", .fill = 2, .fill_value = %" PRIu64 "u", init->const_f); break;
+  case WEFT_INIT_PATTERN:
+    weft_text_printf(row,
+                     ", .fill = 3, .fill_value = (uint64_t)INT64_C(%" PRId64 "), .fill_shift = INT64_C(%" PRId64 ")",
+                     init->pattern.modulus, init->pattern.shift);
+    break;
+  case WEFT_INIT_VALUES:
+    write_values(&code->tables, slot, (const uint64_t *)init->values.items, init->values.count, true);
+    weft_text_printf(row, ", .fill = 4, .fill_value = %" PRIu64 ", .values = values_%" PRIu64, init->values.count,
+                     slot);
+    break;
+  case WEFT_INIT_FLOAT_VALUES:
+    write_values(&code->tables, slot, init->float_values.items, init->float_values.count, false);
+    weft_text_printf(row, ", .fill = 5, .fill_value = %" PRIu64 ", .values = values_%" PRIu64, init->float_values.count,
+                     slot);
+    break;
+  case WEFT_INIT_RANDOM_BF16:
+    weft_text_printf(row, ", .fill = 6, .fill_value = %" PRIu32 ", .fill_shift = %" PRId32, init->random.seed,
+                     init->random.shift_milli);
+    break;
   }
 }
 
 /** Stored only to be sent (docs/split.md): an Output that is in no file. */
 static bool is_sent_only(const weft_tensor *tensor) {
-  return tensor->role == WEFT_ROLE_OUTPUT && tensor->has_shard && !tensor->shard.writer && strcmp(tensor->shard.of, tensor->name) == 0;
+  return tensor->role == WEFT_ROLE_OUTPUT && tensor->has_shard && !tensor->shard.writer &&
+         strcmp(tensor->shard.of, tensor->name) == 0;
 }
 
 static bool has_dataset(const weft_chip_code *code, uint32_t tensor) {
@@ -210,7 +218,8 @@ static void write_extents(weft_text *row, const weft_tensor *tensor) {
   weft_text_puts(row, "}");
 }
 
-/** A block's place is a parameter even where it is the whole: a replica that another chip writes belongs to the same class. */
+/** A block's place is a parameter even where it is the whole: a replica that another chip writes belongs to the same
+ * class. */
 static void write_place(weft_chip_code *code, weft_text *row, const weft_tensor *tensor) {
   const weft_shard *shard = &tensor->shard;
   weft_text_puts(row, ", .place = ");
@@ -272,18 +281,21 @@ static void write_tensor(weft_chip_code *code, weft_text *rows, uint64_t slot) {
     write_extents(rows, tensor);
     write_place(code, rows, tensor);
     if (tensor->role != WEFT_ROLE_OUTPUT) write_fill(code, rows, slot, &tensor->init);
-    if (tensor->role != WEFT_ROLE_OUTPUT && tensor->has_range && !weft_format_is_float(tensor->dtype)) write_range(rows, tensor->range);
+    if (tensor->role != WEFT_ROLE_OUTPUT && tensor->has_range && !weft_format_is_float(tensor->dtype))
+      write_range(rows, tensor->range);
   } else {
     weft_text_puts(rows, ".place = -1");
   }
   weft_text_puts(rows, "},\n");
 }
 
-/* ---- values and tensors -------------------------------------------------------------------------------------------- */
+/* ---- values and tensors --------------------------------------------------------------------------------------------
+ */
 
 /** Which ops each section has: they stand together. */
 static bool list_ops(weft_chip_code *code) {
-  uint64_t ops = code->graph ? code->graph->op_count : 0, sections = code->graph ? code->graph->section_count : 0, op = 0;
+  uint64_t ops = code->graph ? code->graph->op_count : 0, sections = code->graph ? code->graph->section_count : 0,
+           op = 0;
   if (code->program->section_count > sections) sections = code->program->section_count;
   code->fused = WEFT_NEW_ARRAY(code->arena, bool, ops);
   code->op_begin = WEFT_NEW_ARRAY(code->arena, uint64_t, sections + 2);
@@ -342,7 +354,8 @@ static bool prepare(weft_chip_code *code) {
   /* Lifting keeps the tensors first and in order; values after them live in buffers only, whatever they are called. */
   for (uint64_t v = 0; v < values; v++) code->tensor_of_value[v] = v < tensors ? (uint32_t)v : WEFT_NONE;
   for (uint64_t v = 0; v < values; v++) // a state is one tensor, before and after
-    if (code->graph->values[v].updates) code->tensor_of_value[v] = code->tensor_of_value[code->graph->values[v].updates - 1];
+    if (code->graph->values[v].updates)
+      code->tensor_of_value[v] = code->tensor_of_value[code->graph->values[v].updates - 1];
   for (uint64_t v = 0; v < values; v++) code->slot_of_value[v] = -1;
   for (uint64_t v = 0; v < values && v < tensors; v++) code->value_of_tensor[v] = (uint32_t)v;
   for (uint64_t l = 0; l < program->link_count; l++)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- all-reduces ------------------------------------------------------------------------------------------------------------ */
+/* ---- all-reduces
+ * ------------------------------------------------------------------------------------------------------------ */
 
 const weft_collective *weft_codegen_find_collective(const weft_chip_code *code, const weft_graph_op *op) {
   uint64_t count = 0;
@@ -59,10 +60,11 @@ static void collective_parameters(weft_chip_code *code, const weft_collective *c
   weft_codegen_block(code, text, list, collective->reader_count);
 }
 
-void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collective, int64_t out, const uint32_t *chain,
-                             uint32_t chain_count, const char *name) {
+void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collective, int64_t out,
+                             const uint32_t *chain, uint32_t chain_count, const char *name) {
   uint32_t n = collective->node_count;
-  int64_t *slots = WEFT_NEW_ARRAY(code->arena, int64_t, n), *reads = WEFT_NEW_ARRAY(code->arena, int64_t, (uint64_t)n + chain_count);
+  int64_t *slots = WEFT_NEW_ARRAY(code->arena, int64_t, n),
+          *reads = WEFT_NEW_ARRAY(code->arena, int64_t, (uint64_t)n + chain_count);
   if (!slots || !reads) {
     code->status = weft_error_memory(code->diag);
     return;
@@ -78,8 +80,9 @@ void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collec
   snprintf(target, sizeof target, ".all_reduce = &%s", variable);
   weft_text *text = &code->functions;
   weft_text_printf(text,
-                   "static const weft_abi_all_reduce %s = {\n    .out = %" PRId64 ", .pool = %d /* %s */, .format = %d /* %s */, .rows = %" PRIu64
-                   ", .cols = %" PRIu64 ", .of = %" PRIu32 ", .node_count = %" PRIu32,
+                   "static const weft_abi_all_reduce %s = {\n    .out = %" PRId64
+                   ", .pool = %d /* %s */, .format = %d /* %s */, .rows = %" PRIu64 ", .cols = %" PRIu64
+                   ", .of = %" PRIu32 ", .node_count = %" PRIu32,
                    variable, out, (int)collective->pool, weft_pool_name(collective->pool), (int)collective->format,
                    weft_format_name(collective->format), collective->rows, collective->cols, collective->of, n);
   u32_list(text, ",\n    ", "first", collective->firsts, n);
@@ -107,12 +110,16 @@ static void owner_step(weft_chip_code *code, const char *tensor) {
   const weft_collective_node *node = weft_codegen_find_node(code->collectives, tensor, &count);
   for (uint64_t k = 0; k < count; k++) {
     const weft_collective *collective = &code->collectives->items[node[k].collective];
-    if (code->done[node[k].collective] || collective->owners[node[k].node] != code->chip || reads_result(collective, code->chip)) continue;
+    if (code->done[node[k].collective] || collective->owners[node[k].node] != code->chip ||
+        reads_result(collective, code->chip))
+      continue;
     weft_codegen_all_reduce(code, collective, -1, NULL, 0, tensor);
   }
 }
 
-/* ---- links --------------------------------------------------------------------------------------------------------------------- */
+/* ---- links
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 /** The tensors that cross by themselves, not as part of an all-reduce. */
 static uint64_t list_crossings(weft_chip_code *code, const uint32_t *tensors, const uint16_t *peers, uint64_t count,
@@ -135,7 +142,8 @@ static uint64_t run_length(const int64_t *slots, uint64_t first, uint64_t count,
 }
 
 /** The rows of a table of crossings; returns their number. */
-static uint64_t crossing_rows(weft_chip_code *code, weft_text *rows, const int64_t *slots, const int64_t *chips, uint64_t count) {
+static uint64_t crossing_rows(weft_chip_code *code, weft_text *rows, const int64_t *slots, const int64_t *chips,
+                              uint64_t count) {
   uint64_t entries = 0;
   int step;
   for (uint64_t i = 0, length; i < count; i += length) {
@@ -159,8 +167,10 @@ static uint64_t without_repeats(int64_t *slots, uint64_t count) {
 }
 
 static void emit_link(weft_chip_code *code, const weft_link_point *link) {
-  int64_t *sends = WEFT_NEW_ARRAY(code->arena, int64_t, link->send_count), *to = WEFT_NEW_ARRAY(code->arena, int64_t, link->send_count);
-  int64_t *receives = WEFT_NEW_ARRAY(code->arena, int64_t, link->receive_count), *from = WEFT_NEW_ARRAY(code->arena, int64_t, link->receive_count);
+  int64_t *sends = WEFT_NEW_ARRAY(code->arena, int64_t, link->send_count),
+          *to = WEFT_NEW_ARRAY(code->arena, int64_t, link->send_count);
+  int64_t *receives = WEFT_NEW_ARRAY(code->arena, int64_t, link->receive_count),
+          *from = WEFT_NEW_ARRAY(code->arena, int64_t, link->receive_count);
   if (!sends || !receives || !to || !from) {
     code->status = weft_error_memory(code->diag);
     return;
@@ -168,13 +178,18 @@ static void emit_link(weft_chip_code *code, const weft_link_point *link) {
   weft_text rows = {0}, out = {0}, *text = &code->functions;
   uint64_t sent = list_crossings(code, link->sends, link->send_peers, link->send_count, sends, to);
   uint64_t received = list_crossings(code, link->receives, link->receive_peers, link->receive_count, receives, from);
-  uint64_t send_rows = crossing_rows(code, &rows, sends, to, sent), receive_rows = crossing_rows(code, &out, receives, from, received);
+  uint64_t send_rows = crossing_rows(code, &rows, sends, to, sent),
+           receive_rows = crossing_rows(code, &out, receives, from, received);
   if (sent + received) {
     char target[64];
     snprintf(target, sizeof target, ".link = &link_%" PRIu64, code->link_count);
     weft_text_printf(text, "static const weft_abi_link link_%" PRIu64 " = {\n", code->link_count);
-    if (sent) weft_text_printf(text, "    .sends = (const weft_abi_crossing[]){%s}, .send_count = %" PRIu64 ",\n", rows.data, send_rows);
-    if (received) weft_text_printf(text, "    .receives = (const weft_abi_crossing[]){%s}, .receive_count = %" PRIu64 ",\n", out.data, receive_rows);
+    if (sent)
+      weft_text_printf(text, "    .sends = (const weft_abi_crossing[]){%s}, .send_count = %" PRIu64 ",\n", rows.data,
+                       send_rows);
+    if (received)
+      weft_text_printf(text, "    .receives = (const weft_abi_crossing[]){%s}, .receive_count = %" PRIu64 ",\n",
+                       out.data, receive_rows);
     weft_text_puts(text, "};\n\n");
     sent = without_repeats(sends, sent);
     weft_codegen_step(code, "LINK", "link", target, sends, sent, receives, received, 0);
@@ -187,8 +202,9 @@ static void emit_link(weft_chip_code *code, const weft_link_point *link) {
 
 void weft_codegen_link(weft_chip_code *code, const weft_link_point *link) {
   if ((link->send_count && !link->send_peers) || (link->receive_count && !link->receive_peers)) {
-    code->status = weft_error(code->diag, WEFT_INVALID, "shard the whole-machine program with weft: its links name their peers",
-                              "chip %u: a link point without peers can be checked, not run", code->chip);
+    code->status =
+        weft_error(code->diag, WEFT_INVALID, "shard the whole-machine program with weft: its links name their peers",
+                   "chip %u: a link point without peers can be checked, not run", code->chip);
     return;
   }
   for (uint64_t i = 0; i < link->send_count && code->status == WEFT_OK; i++) {
@@ -198,7 +214,9 @@ void weft_codegen_link(weft_chip_code *code, const weft_link_point *link) {
   if (code->status == WEFT_OK) emit_link(code, link);
 }
 
-/* ---- walk ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- walk
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 /** The dump as C string literals, cut so that no line is long. */
 static void dump_literal(weft_text *text, const weft_text *dump) {
@@ -238,15 +256,19 @@ void weft_codegen_walk(weft_chip_code *code) {
     weft_text_puts(text, "\"");
     weft_text_printf(&numbers, "%s%" PRId64, count++ ? ", " : "", slot);
     if (tensor->role != WEFT_ROLE_OUTPUT) slots[reads++] = slot;
-    if (tensor->role == WEFT_ROLE_OUTPUT || tensor->role == WEFT_ROLE_STATE) slots[program->tensor_count + writes++] = slot;
+    if (tensor->role == WEFT_ROLE_OUTPUT || tensor->role == WEFT_ROLE_STATE)
+      slots[program->tensor_count + writes++] = slot;
   }
-  weft_text_printf(text,
-                   "%s};\nstatic const int64_t walk_slots[] = {%s};\nstatic const weft_abi_walk walk = {\n"
-                   "    .dump = walk_dump, .dump_length = sizeof walk_dump - 1, .tensors = walk_tensors, .slots = walk_slots,\n"
-                   "    .tensor_count = %" PRIu64 "};\nstatic void section_0(weft_chip *chip, const int64_t *p, const int64_t *s) {\n"
-                   "  weft_walk(chip, &walk);\n}\n\n",
-                   count ? "" : "\"\"", numbers.data ? numbers.data : "0", count);
-  weft_codegen_step(code, "SECTION", program->name, ".section = section_0", slots, reads, slots + program->tensor_count, writes, 0);
+  weft_text_printf(
+      text,
+      "%s};\nstatic const int64_t walk_slots[] = {%s};\nstatic const weft_abi_walk walk = {\n"
+      "    .dump = walk_dump, .dump_length = sizeof walk_dump - 1, .tensors = walk_tensors, .slots = walk_slots,\n"
+      "    .tensor_count = %" PRIu64
+      "};\nstatic void section_0(weft_chip *chip, const int64_t *p, const int64_t *s) {\n"
+      "  weft_walk(chip, &walk);\n}\n\n",
+      count ? "" : "\"\"", numbers.data ? numbers.data : "0", count);
+  weft_codegen_step(code, "SECTION", program->name, ".section = section_0", slots, reads, slots + program->tensor_count,
+                    writes, 0);
   weft_text_free(&numbers);
   weft_text_free(&dump);
 }

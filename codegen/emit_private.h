@@ -1,9 +1,10 @@
 /* Private to codegen/: one chip's program as text with parameters, before chips are grouped into classes.
  *
- * The text of a chip is C with placeholders for every number that may differ between structurally equal chips, and for names, which
- * only people read. Two chips belong to one class exactly when their texts are equal; a scalar that has one value on all chips of a
- * class is printed as that value, a name with a star for what differs. The body of a section names tensors by their place in the
- * section's list of slots, so that sections which do the same to other tensors have equal texts, too: they share one function. */
+ * The text of a chip is C with placeholders for every number that may differ between structurally equal chips, and for
+ * names, which only people read. Two chips belong to one class exactly when their texts are equal; a scalar that has
+ * one value on all chips of a class is printed as that value, a name with a star for what differs. The body of a
+ * section names tensors by their place in the section's list of slots, so that sections which do the same to other
+ * tensors have equal texts, too: they share one function. */
 #ifndef WEFT_CODEGEN_EMIT_PRIVATE_H
 #define WEFT_CODEGEN_EMIT_PRIVATE_H
 
@@ -35,8 +36,8 @@ typedef struct weft_section_code {
 /** Slots of one step, without repeats, in order of first use. */
 typedef struct weft_slot_set {
   int64_t *slots;
-  uint64_t *place;  /**< by slot: where it stands in `slots`, if `stamp` says so */
-  uint32_t *stamp;  /**< by slot: the `round` it was added in */
+  uint64_t *place; /**< by slot: where it stands in `slots`, if `stamp` says so */
+  uint32_t *stamp; /**< by slot: the `round` it was added in */
   uint32_t round;
   uint64_t count;
 } weft_slot_set;
@@ -44,8 +45,8 @@ typedef struct weft_slot_set {
 /** An all-reduce over the whole machine. */
 typedef struct weft_collective {
   uint32_t node_count;
-  const char **nodes;    /**< tensor names */
-  uint16_t *owners;      /**< by node */
+  const char **nodes; /**< tensor names */
+  uint16_t *owners;   /**< by node */
   uint32_t *firsts, *counts;
   uint32_t of;
   uint16_t *readers;
@@ -74,7 +75,7 @@ typedef struct weft_collectives {
 typedef struct weft_chip_code {
   uint32_t chip;
   const weft_program *program;
-  weft_graph *graph;      /**< lifted; NULL: walked */
+  weft_graph *graph; /**< lifted; NULL: walked */
   weft_arena *arena;
   weft_diag *diag;
   weft_status status;
@@ -87,11 +88,11 @@ typedef struct weft_chip_code {
   uint32_t *tensor_of_slot;  /**< WEFT_NONE: a value's */
   uint32_t *value_of_slot;
   uint64_t slot_count;
-  bool *received;            /**< by tensor: filled by a link */
-  uint32_t *by_name;         /**< tensors in the order of their names */
-  uint8_t *done;             /**< by collective: its step was emitted */
-  uint64_t *op_begin;        /**< by section of the graph, and one more: its ops */
-  bool *fused;               /**< by op: part of a chain that was emitted */
+  bool *received;                   /**< by tensor: filled by a link */
+  uint32_t *by_name;                /**< tensors in the order of their names */
+  uint8_t *done;                    /**< by collective: its step was emitted */
+  uint64_t *op_begin;               /**< by section of the graph, and one more: its ops */
+  bool *fused;                      /**< by op: part of a chain that was emitted */
   weft_slot_set reads, writes, all; /**< of the section at hand; `all` are those its function names */
   weft_section_code *sections;
   uint64_t section_count, section_capacity;
@@ -101,7 +102,7 @@ typedef struct weft_chip_code {
   bool inside;
   weft_text functions, tables, steps;
   uint64_t step_count, link_count;
-  weft_text text;            /**< the whole class text with placeholders */
+  weft_text text; /**< the whole class text with placeholders */
   weft_parameter *parameters;
   uint64_t parameter_count, parameter_capacity;
   int64_t *values;
@@ -117,8 +118,8 @@ void weft_codegen_chip(weft_chip_code *code);
 void weft_codegen_section(weft_chip_code *code, uint32_t section);
 void weft_codegen_link(weft_chip_code *code, const weft_link_point *link);
 void weft_codegen_walk(weft_chip_code *code);
-void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collective, int64_t out, const uint32_t *chain,
-                             uint32_t chain_count, const char *name);
+void weft_codegen_all_reduce(weft_chip_code *code, const weft_collective *collective, int64_t out,
+                             const uint32_t *chain, uint32_t chain_count, const char *name);
 
 /* Pieces shared by the emitters. */
 /** Appends a placeholder for a scalar used inside a section function. */
@@ -127,12 +128,13 @@ void weft_codegen_scalar(weft_chip_code *code, weft_text *text, int64_t value);
 void weft_codegen_extent(weft_chip_code *code, weft_text *text, uint64_t value);
 /** Appends a placeholder for the index of the first of `count` parameters. */
 void weft_codegen_block(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count);
-/** Whether the numbers, alone or followed by `last` (WEFT_NO_LAST: none), are those of a ring (weft/program_abi.h), and enough
- * that it pays. */
+/** Whether the numbers, alone or followed by `last` (WEFT_NO_LAST: none), are those of a ring (weft/program_abi.h), and
+ * enough that it pays. */
 #define WEFT_NO_LAST INT64_MIN
 bool weft_codegen_is_ring(const int64_t *values, uint64_t count, int64_t last);
 /** A block that is a series; `ring`: what weft_codegen_is_ring said. */
-void weft_codegen_series(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count, int64_t last, bool ring);
+void weft_codegen_series(weft_chip_code *code, weft_text *text, const int64_t *values, uint64_t count, int64_t last,
+                         bool ring);
 /** Appends a placeholder for a tensor's size. */
 void weft_codegen_size(weft_chip_code *code, weft_text *text, uint64_t rows, uint64_t cols);
 /** The chip's slot for a tensor, given out in order of first use. */
@@ -149,12 +151,14 @@ void weft_codegen_place(weft_text *text, char mark, uint64_t number);
 /** A list of slots, ended by -1. */
 void weft_codegen_slot_list(weft_text *text, const int64_t *slots, uint64_t count);
 /** A weft_abi_step's row: reads and writes are slots. */
-void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name, const char *target, const int64_t *reads,
-                       uint64_t read_count, const int64_t *writes, uint64_t write_count, double flops);
+void weft_codegen_step(weft_chip_code *code, const char *kind, const char *name, const char *target,
+                       const int64_t *reads, uint64_t read_count, const int64_t *writes, uint64_t write_count,
+                       double flops);
 /** The collective whose nodes are exactly these tensors of the chip. */
 const weft_collective *weft_codegen_find_collective(const weft_chip_code *code, const weft_graph_op *op);
 /** Every collective that has the node; NULL when there is none. */
-const weft_collective_node *weft_codegen_find_node(const weft_collectives *collectives, const char *name, uint64_t *count);
+const weft_collective_node *weft_codegen_find_node(const weft_collectives *collectives, const char *name,
+                                                   uint64_t *count);
 /** Appends the fields of an epilogue on a line of their own; nothing when the chain is empty. */
 void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const uint32_t *chain,
                            uint32_t chain_count);
@@ -179,14 +183,15 @@ typedef struct weft_function {
 } weft_function;
 
 /** Groups the sections of a class, whose chips are `chips`. `function_of` is by section. */
-weft_status weft_codegen_group_sections(const weft_chip_code *codes, const uint32_t *chips, uint32_t chip_count, weft_arena *arena,
-                                        weft_function **functions, uint32_t *count, uint32_t **function_of, weft_diag *diag);
+weft_status weft_codegen_group_sections(const weft_chip_code *codes, const uint32_t *chips, uint32_t chip_count,
+                                        weft_arena *arena, weft_function **functions, uint32_t *count,
+                                        uint32_t **function_of, weft_diag *diag);
 
 /** Groups chips by text; writes class files, program.c, program.h, mains, build.ninja. */
-weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char *directory, const weft_codegen_options *options,
-                               weft_codegen_report *report, weft_diag *diag);
+weft_status weft_codegen_write(weft_chip_code *codes, uint32_t chips, const char *directory,
+                               const weft_codegen_options *options, weft_codegen_report *report, weft_diag *diag);
 /** build.ninja. */
-weft_status weft_codegen_write_ninja(const char *directory, uint32_t classes, bool walks, const weft_codegen_options *options,
-                                     weft_diag *diag);
+weft_status weft_codegen_write_ninja(const char *directory, uint32_t classes, bool walks,
+                                     const weft_codegen_options *options, weft_diag *diag);
 
 #endif

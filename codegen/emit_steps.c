@@ -43,13 +43,15 @@ static void named_scalar(weft_chip_code *code, weft_text *text, const char *fiel
   weft_codegen_scalar(code, text, (int64_t)value);
 }
 
-/* ---- chains of epilogues ---------------------------------------------------------------------------------------------- */
+/* ---- chains of epilogues
+ * ---------------------------------------------------------------------------------------------- */
 
 static bool is_epilogue(weft_graph_op_kind kind) {
   return kind == WEFT_GRAPH_BIAS || kind == WEFT_GRAPH_RELU || kind == WEFT_GRAPH_REQUANT || kind == WEFT_GRAPH_CLAMP;
 }
 
-/** The only op of the same section that reads `value`, when it is an epilogue of it and the value has no tensor of its own. */
+/** The only op of the same section that reads `value`, when it is an epilogue of it and the value has no tensor of its
+ * own. */
 static uint32_t next_in_chain(const weft_chip_code *code, uint32_t op) {
   const weft_graph *graph = code->graph;
   uint32_t value = graph->ops[op].out, found = WEFT_NONE;
@@ -66,7 +68,8 @@ static uint32_t next_in_chain(const weft_chip_code *code, uint32_t op) {
 static uint32_t collect_chain(const weft_chip_code *code, uint32_t op, uint32_t *chain, uint32_t *last) {
   uint32_t count = 0;
   *last = op;
-  for (uint32_t next = next_in_chain(code, op); next != WEFT_NONE && count < MAX_CHAIN; next = next_in_chain(code, *last)) {
+  for (uint32_t next = next_in_chain(code, op); next != WEFT_NONE && count < MAX_CHAIN;
+       next = next_in_chain(code, *last)) {
     chain[count++] = next;
     *last = next;
   }
@@ -76,24 +79,29 @@ static uint32_t collect_chain(const weft_chip_code *code, uint32_t op, uint32_t 
 void weft_codegen_epilogue(weft_chip_code *code, weft_text *text, const char *indent, const uint32_t *chain,
                            uint32_t chain_count) {
   if (chain_count == 0) return;
-  weft_text_printf(text, ",\n%s.epilogue_count = %" PRIu32 ", .epilogue = (const weft_abi_epilogue[]){", indent, chain_count);
+  weft_text_printf(text, ",\n%s.epilogue_count = %" PRIu32 ", .epilogue = (const weft_abi_epilogue[]){", indent,
+                   chain_count);
   for (uint32_t i = 0; i < chain_count; i++) {
     const weft_graph_op *op = &code->graph->ops[chain[i]];
     if (i) weft_text_puts(text, ", ");
     const char *bits = i + 1 < chain_count && value_at(code, op->out)->dtype == WEFT_INT32 ? ", .bits = 32" : "";
     switch (op->kind) {
-      case WEFT_GRAPH_BIAS:
-        if (code->inside)
-          weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = s[%" PRIu64 "]%s}", read_value(code, op->ins[1]), bits);
-        else
-          weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = %" PRId64 "%s}", slot_of_value(code, op->ins[1]), bits);
-        break;
-      case WEFT_GRAPH_RELU: weft_text_printf(text, "{.kind = WEFT_EPILOGUE_RELU%s}", bits); break;
-      case WEFT_GRAPH_REQUANT:
-        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_REQUANT, .m = INT64_C(%" PRId64 "), .s = %" PRIu32 "%s}", op->m, op->s, bits);
-        break;
-      default:
-        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_CLAMP, .m = INT64_C(%" PRId64 "), .s = INT64_C(%" PRId64 ")%s}", op->low, op->high, bits);
+    case WEFT_GRAPH_BIAS:
+      if (code->inside)
+        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = s[%" PRIu64 "]%s}",
+                         read_value(code, op->ins[1]), bits);
+      else
+        weft_text_printf(text, "{.kind = WEFT_EPILOGUE_BIAS, .operand = %" PRId64 "%s}",
+                         slot_of_value(code, op->ins[1]), bits);
+      break;
+    case WEFT_GRAPH_RELU: weft_text_printf(text, "{.kind = WEFT_EPILOGUE_RELU%s}", bits); break;
+    case WEFT_GRAPH_REQUANT:
+      weft_text_printf(text, "{.kind = WEFT_EPILOGUE_REQUANT, .m = INT64_C(%" PRId64 "), .s = %" PRIu32 "%s}", op->m,
+                       op->s, bits);
+      break;
+    default:
+      weft_text_printf(text, "{.kind = WEFT_EPILOGUE_CLAMP, .m = INT64_C(%" PRId64 "), .s = INT64_C(%" PRId64 ")%s}",
+                       op->low, op->high, bits);
     }
   }
   weft_text_puts(text, "}");
@@ -113,14 +121,15 @@ static void op_comment(weft_chip_code *code, section_body *body, uint32_t op) {
   chain_comment(code, &body->text, op, NULL, 0);
 }
 
-/* ---- operations ----------------------------------------------------------------------------------------------------------- */
+/* ---- operations
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void plane(const weft_value *value, uint64_t *rows, uint64_t *cols) {
   weft_plane_extents(value->rank, value->extents, rows, cols);
 }
 
-static void emit_product(weft_chip_code *code, section_body *body, uint32_t index, const uint32_t *chain, uint32_t count,
-                         uint32_t last) {
+static void emit_product(weft_chip_code *code, section_body *body, uint32_t index, const uint32_t *chain,
+                         uint32_t count, uint32_t last) {
   const weft_graph_op *op = &code->graph->ops[index];
   uint64_t m, k, n, rows;
   plane(value_at(code, op->ins[0]), &m, &k);
@@ -130,7 +139,8 @@ static void emit_product(weft_chip_code *code, section_body *body, uint32_t inde
   uint64_t a = read_value(code, op->ins[0]), b = read_value(code, op->ins[1]);
   uint64_t out = write_value(code, code->graph->ops[last].out);
   weft_text_printf(text,
-                   "  weft_product(chip, &(const weft_abi_product){.a = s[%" PRIu64 "], .b = s[%" PRIu64 "], .out = s[%" PRIu64 "]",
+                   "  weft_product(chip, &(const weft_abi_product){.a = s[%" PRIu64 "], .b = s[%" PRIu64
+                   "], .out = s[%" PRIu64 "]",
                    a, b, out);
   named_extent(code, text, "m", m);
   named_extent(code, text, "n", n);
@@ -169,8 +179,8 @@ static void copy_row(weft_chip_code *code, weft_text *text, const block_copy *co
   weft_text_puts(text, "}");
 }
 
-/** A block's place in the plane of a value: dimensions but the last fold into rows, so blocks of values of rank above two must be
- * whole in all leading dimensions but the first. */
+/** A block's place in the plane of a value: dimensions but the last fold into rows, so blocks of values of rank above
+ * two must be whole in all leading dimensions but the first. */
 static bool plane_start(weft_chip_code *code, const weft_graph_op *op, const weft_value *whole, const weft_value *block,
                         const uint64_t *starts, uint64_t at[2]) {
   at[0] = at[1] = 0;
@@ -178,8 +188,9 @@ static bool plane_start(weft_chip_code *code, const weft_graph_op *op, const wef
   uint64_t inner = 1;
   for (uint32_t d = whole->rank - 1; d-- > 1;) {
     if (whole->extents[d] != block->extents[d]) {
-      code->status = weft_error(code->diag, WEFT_INVALID, NULL, "'%s': a block cut in dimension %u of a rank-%u value is not supported",
-                                op->name, d, whole->rank);
+      code->status =
+          weft_error(code->diag, WEFT_INVALID, NULL,
+                     "'%s': a block cut in dimension %u of a rank-%u value is not supported", op->name, d, whole->rank);
       return false;
     }
     inner *= whole->extents[d];
@@ -204,7 +215,8 @@ static bool copy_of(weft_chip_code *code, const weft_graph_op *op, uint32_t i, b
   const weft_value *whole = slice ? in : result, *block = slice ? result : in;
   *copy = (block_copy){.from = slot_of_value(code, folded ? folded->ins[0] : op->ins[i])};
   plane(block, &copy->rows, &copy->cols);
-  if (folded && !plane_start(code, folded, value_at(code, folded->ins[0]), in, folded->starts[0], copy->from_at)) return false;
+  if (folded && !plane_start(code, folded, value_at(code, folded->ins[0]), in, folded->starts[0], copy->from_at))
+    return false;
   return plane_start(code, op, whole, block, op->starts[i], slice ? copy->from_at : copy->to_at);
 }
 
@@ -218,7 +230,8 @@ static bool is_assembly(weft_chip_code *code, const weft_graph_op *op, const blo
   return true;
 }
 
-static void emit_assembly(weft_chip_code *code, weft_text *text, const block_copy *copies, uint32_t count, uint32_t out) {
+static void emit_assembly(weft_chip_code *code, weft_text *text, const block_copy *copies, uint32_t count,
+                          uint32_t out) {
   int64_t *at[2] = {WEFT_NEW_ARRAY(code->arena, int64_t, count), WEFT_NEW_ARRAY(code->arena, int64_t, count)};
   if (!at[0] || !at[1]) {
     code->status = weft_error_memory(code->diag);
@@ -235,7 +248,9 @@ static void emit_assembly(weft_chip_code *code, weft_text *text, const block_cop
     }
   }
   for (int d = 0; d < 2; d++) ring &= !used[d] || weft_codegen_is_ring(at[d], count, WEFT_NO_LAST);
-  weft_text_printf(text, "  weft_assemble(chip, &(const weft_abi_assemble){.from = s + %" PRIu64 ", .count = %" PRIu32 ", .to = s[%" PRIu64 "]",
+  weft_text_printf(text,
+                   "  weft_assemble(chip, &(const weft_abi_assemble){.from = s + %" PRIu64 ", .count = %" PRIu32
+                   ", .to = s[%" PRIu64 "]",
                    from, count, write_value(code, out));
   if (ring) weft_text_puts(text, ", .ring = 1");
   for (int d = 0; d < 2; d++) {
@@ -262,7 +277,8 @@ static void emit_copies(weft_chip_code *code, section_body *body, const weft_gra
     return;
   }
   const bool one = op->in_count == 1;
-  weft_text_puts(text, one ? "  weft_copy(chip, &(const weft_abi_copy)" : "  weft_copy(chip, (const weft_abi_copy[]){\n");
+  weft_text_puts(text,
+                 one ? "  weft_copy(chip, &(const weft_abi_copy)" : "  weft_copy(chip, (const weft_abi_copy[]){\n");
   uint64_t out = write_value(code, op->out);
   for (uint32_t i = 0; i < op->in_count; i++) {
     if (!one) weft_text_puts(text, "      ");
@@ -275,13 +291,14 @@ static void emit_copies(weft_chip_code *code, section_body *body, const weft_gra
 static void node_row(weft_chip_code *code, weft_text *text, const weft_body_node *node) {
   weft_text_printf(text, "      {.kind = %d", (int)node->kind);
   if (node->kind == WEFT_BODY_UNARY)
-    weft_text_printf(text, ", .sfpu = %d, .eps_nano = %" PRIu64 "u, .over = %" PRIu64 "u", (int)node->sfpu, node->eps_nano, node->over);
+    weft_text_printf(text, ", .sfpu = %d, .eps_nano = %" PRIu64 "u, .over = %" PRIu64 "u", (int)node->sfpu,
+                     node->eps_nano, node->over);
   bool select = node->kind == WEFT_BODY_SELECT;
   if (select)
     weft_text_printf(text, ", .var = %" PRIu32 ", .ge = %d, .operand_bound = %d", node->pred.var, node->pred.ge,
                      node->pred.operand_bound);
-  weft_text_printf(text, ", .child = {%" PRIu32 ", %" PRIu32 ", %" PRIu32 "}, .value = ", node->child[0], node->child[1],
-                   node->child[2]);
+  weft_text_printf(text, ", .child = {%" PRIu32 ", %" PRIu32 ", %" PRIu32 "}, .value = ", node->child[0],
+                   node->child[1], node->child[2]);
   if (select && !node->pred.operand_bound)
     weft_codegen_scalar(code, text, (int64_t)node->pred.bound);
   else
@@ -299,36 +316,38 @@ static weft_body body_of(const weft_graph_op *op, weft_body_node nodes[8]) {
   nodes[2].child[0] = 0;
   nodes[2].child[1] = 1;
   switch (op->kind) {
-    case WEFT_GRAPH_BIAS:
-      nodes[1] = (weft_body_node){.kind = WEFT_BODY_OPERAND, .value = 1};
-      nodes[2].kind = WEFT_BODY_ADD;
-      return (weft_body){nodes, 3};
-    case WEFT_GRAPH_REQUANT:
-      memcpy(&nodes[1].value, &m, sizeof m);
-      nodes[2].kind = WEFT_BODY_MUL;
-      nodes[3] = (weft_body_node){.kind = WEFT_BODY_SHR, .child = {2}, .value = op->s};
-      return (weft_body){nodes, 4};
-    case WEFT_GRAPH_CLAMP:
-      memcpy(&nodes[1].value, &low, sizeof low);
-      nodes[2].kind = WEFT_BODY_MAX;
-      nodes[3].kind = WEFT_BODY_CONST;
-      memcpy(&nodes[3].value, &high, sizeof high);
-      nodes[4] = (weft_body_node){.kind = WEFT_BODY_MIN, .child = {2, 3}};
-      return (weft_body){nodes, 5};
-    default: /* RELU */
-      memcpy(&nodes[1].value, &low, sizeof low);
-      nodes[2].kind = WEFT_BODY_MAX;
-      return (weft_body){nodes, 3};
+  case WEFT_GRAPH_BIAS:
+    nodes[1] = (weft_body_node){.kind = WEFT_BODY_OPERAND, .value = 1};
+    nodes[2].kind = WEFT_BODY_ADD;
+    return (weft_body){nodes, 3};
+  case WEFT_GRAPH_REQUANT:
+    memcpy(&nodes[1].value, &m, sizeof m);
+    nodes[2].kind = WEFT_BODY_MUL;
+    nodes[3] = (weft_body_node){.kind = WEFT_BODY_SHR, .child = {2}, .value = op->s};
+    return (weft_body){nodes, 4};
+  case WEFT_GRAPH_CLAMP:
+    memcpy(&nodes[1].value, &low, sizeof low);
+    nodes[2].kind = WEFT_BODY_MAX;
+    nodes[3].kind = WEFT_BODY_CONST;
+    memcpy(&nodes[3].value, &high, sizeof high);
+    nodes[4] = (weft_body_node){.kind = WEFT_BODY_MIN, .child = {2, 3}};
+    return (weft_body){nodes, 5};
+  default: /* RELU */
+    memcpy(&nodes[1].value, &low, sizeof low);
+    nodes[2].kind = WEFT_BODY_MAX;
+    return (weft_body){nodes, 3};
   }
 }
 
 /** One operand over the rows x cols positions of the body. */
-static void operand_row(weft_chip_code *code, section_body *body, const weft_graph_op *op, uint32_t i, uint64_t rows, uint64_t cols) {
+static void operand_row(weft_chip_code *code, section_body *body, const weft_graph_op *op, uint32_t i, uint64_t rows,
+                        uint64_t cols) {
   const weft_value *in = value_at(code, op->ins[i]);
   uint64_t in_rows, in_cols;
   plane(in, &in_rows, &in_cols);
   if ((in_rows != rows && in_rows != 1) || (in_cols != cols && in_cols != 1)) {
-    code->status = weft_error(code->diag, WEFT_INVALID, NULL, "'%s': operand '%s' broadcasts along an inner dimension, which is not supported",
+    code->status = weft_error(code->diag, WEFT_INVALID, NULL,
+                              "'%s': operand '%s' broadcasts along an inner dimension, which is not supported",
                               op->name, in->name);
     return;
   }
@@ -337,9 +356,10 @@ static void operand_row(weft_chip_code *code, section_body *body, const weft_gra
   weft_text_printf(&body->text, ", .col_stride = %d},\n", in_cols == cols && cols > 1 ? 1 : 0);
 }
 
-/** Tables of operands and nodes of a body over rows x cols, under the number that is returned. Nodes are on the stack where a bound may
- * be the chip's own. */
-static uint32_t emit_body(weft_chip_code *code, section_body *body, uint32_t index, const weft_body *expression, uint64_t rows, uint64_t cols) {
+/** Tables of operands and nodes of a body over rows x cols, under the number that is returned. Nodes are on the stack
+ * where a bound may be the chip's own. */
+static uint32_t emit_body(weft_chip_code *code, section_body *body, uint32_t index, const weft_body *expression,
+                          uint64_t rows, uint64_t cols) {
   const weft_graph_op *op = &code->graph->ops[index];
   const uint32_t table = body->tables++;
   op_comment(code, body, index);
@@ -347,7 +367,8 @@ static uint32_t emit_body(weft_chip_code *code, section_body *body, uint32_t ind
   for (uint32_t i = 0; i < op->in_count; i++) operand_row(code, body, op, i, rows, cols);
   bool positions = false;
   for (uint64_t i = 0; i < expression->node_count; i++) positions |= expression->nodes[i].kind == WEFT_BODY_SELECT;
-  weft_text_printf(&body->text, "  };\n  %sconst weft_abi_node nodes_%" PRIu32 "[] = {\n", positions ? "" : "static ", table);
+  weft_text_printf(&body->text, "  };\n  %sconst weft_abi_node nodes_%" PRIu32 "[] = {\n", positions ? "" : "static ",
+                   table);
   for (uint64_t i = 0; i < expression->node_count; i++) node_row(code, &body->text, &expression->nodes[i]);
   weft_text_puts(&body->text, "  };\n");
   body->flops += (double)rows * (double)cols;
@@ -378,22 +399,29 @@ static void emit_reduce(weft_chip_code *code, section_body *body, uint32_t index
   uint64_t rows, one, cols = folded_extent(op);
   plane(value_at(code, op->out), &rows, &one);
   uint32_t table = emit_body(code, body, index, &op->body, rows, cols);
-  weft_text_printf(&body->text, "  weft_reduce(chip, &(const weft_abi_reduce){.out = s[%" PRIu64 "]", write_value(code, op->out));
+  weft_text_printf(&body->text, "  weft_reduce(chip, &(const weft_abi_reduce){.out = s[%" PRIu64 "]",
+                   write_value(code, op->out));
   named_extent(code, &body->text, "cols", cols);
   weft_text_printf(&body->text, ", .pool = %d /* %s */", (int)op->pool, weft_pool_name(op->pool));
   named_extent(code, &body->text, "segments", op->segments);
-  weft_text_printf(&body->text, ", .operand_count = %" PRIu32 ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64 ", .nodes = nodes_%" PRIu32 "});\n",
+  weft_text_printf(&body->text,
+                   ", .operand_count = %" PRIu32 ", .operands = operands_%" PRIu32 ", .node_count = %" PRIu64
+                   ", .nodes = nodes_%" PRIu32 "});\n",
                    op->in_count, table, op->body.node_count, table);
 }
 
-/* ---- moves ------------------------------------------------------------------------------------------------------------------- */
+/* ---- moves
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static void emit_transpose(weft_chip_code *code, section_body *body, uint32_t index) {
   const weft_graph_op *op = &code->graph->ops[index];
   op_comment(code, body, index);
   uint64_t from = read_value(code, op->ins[0]), out = write_value(code, op->out);
-  weft_text_printf(&body->text, "  weft_transpose(chip, &(const weft_abi_transpose){.from = s[%" PRIu64 "], .out = s[%" PRIu64 "]});\n", from,
-                   out);
+  weft_text_printf(&body->text,
+                   "  weft_transpose(chip, &(const weft_abi_transpose){.from = s[%" PRIu64 "], .out = s[%" PRIu64
+                   "]});\n",
+                   from, out);
 }
 
 static void emit_gather(weft_chip_code *code, section_body *body, uint32_t index) {
@@ -401,8 +429,8 @@ static void emit_gather(weft_chip_code *code, section_body *body, uint32_t index
   op_comment(code, body, index);
   uint64_t table = read_value(code, op->ins[0]), ids = read_value(code, op->ins[1]), out = write_value(code, op->out);
   weft_text_printf(&body->text,
-                   "  weft_gather(chip, &(const weft_abi_gather){.table = s[%" PRIu64 "], .ids = s[%" PRIu64 "], .out = s[%" PRIu64
-                   "], .low = (int64_t)",
+                   "  weft_gather(chip, &(const weft_abi_gather){.table = s[%" PRIu64 "], .ids = s[%" PRIu64
+                   "], .out = s[%" PRIu64 "], .low = (int64_t)",
                    table, ids, out);
   weft_codegen_scalar(code, &body->text, op->low);
   weft_text_printf(&body->text, ", .high = %" PRId64 "});\n", op->high);
@@ -413,12 +441,13 @@ static void emit_update(weft_chip_code *code, section_body *body, uint32_t index
   op_comment(code, body, index);
   uint64_t x = read_value(code, op->ins[1]), at = read_value(code, op->ins[2]), state = write_value(code, op->out);
   weft_text_printf(&body->text,
-                   "  weft_update(chip, &(const weft_abi_update){.state = s[%" PRIu64 "], .x = s[%" PRIu64 "], .at = s[%" PRIu64
-                   "], .axis = %d});\n",
+                   "  weft_update(chip, &(const weft_abi_update){.state = s[%" PRIu64 "], .x = s[%" PRIu64
+                   "], .at = s[%" PRIu64 "], .axis = %d});\n",
                    state, x, at, (int)op->axis);
 }
 
-/* ---- sections ---------------------------------------------------------------------------------------------------------------- */
+/* ---- sections
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void flush_section(weft_chip_code *code, section_body *body, uint32_t section) {
   const char *name = section < code->graph->section_count ? code->graph->section_names[section] : code->program->name;
@@ -441,23 +470,23 @@ static void emit_op(weft_chip_code *code, section_body *body, uint32_t section, 
   else if (!code->inside)
     weft_codegen_open(code);
   switch (op->kind) {
-    case WEFT_GRAPH_MATMUL:
-      count = collect_chain(code, index, chain, &last);
-      emit_product(code, body, index, chain, count, last);
-      break;
-    case WEFT_GRAPH_ALL_REDUCE:
-      count = collect_chain(code, index, chain, &last);
-      emit_fold(code, index, chain, count, last);
-      break;
-    case WEFT_GRAPH_SLICE:
-    case WEFT_GRAPH_ASSEMBLE:
-      if (!folded_slice(code, op->out)) emit_copies(code, body, op);
-      break;
-    case WEFT_GRAPH_TRANSPOSE: emit_transpose(code, body, index); break;
-    case WEFT_GRAPH_GATHER: emit_gather(code, body, index); break;
-    case WEFT_GRAPH_UPDATE: emit_update(code, body, index); break;
-    case WEFT_GRAPH_REDUCE: emit_reduce(code, body, index); break;
-    default: emit_pointwise(code, body, index);
+  case WEFT_GRAPH_MATMUL:
+    count = collect_chain(code, index, chain, &last);
+    emit_product(code, body, index, chain, count, last);
+    break;
+  case WEFT_GRAPH_ALL_REDUCE:
+    count = collect_chain(code, index, chain, &last);
+    emit_fold(code, index, chain, count, last);
+    break;
+  case WEFT_GRAPH_SLICE:
+  case WEFT_GRAPH_ASSEMBLE:
+    if (!folded_slice(code, op->out)) emit_copies(code, body, op);
+    break;
+  case WEFT_GRAPH_TRANSPOSE: emit_transpose(code, body, index); break;
+  case WEFT_GRAPH_GATHER: emit_gather(code, body, index); break;
+  case WEFT_GRAPH_UPDATE: emit_update(code, body, index); break;
+  case WEFT_GRAPH_REDUCE: emit_reduce(code, body, index); break;
+  default: emit_pointwise(code, body, index);
   }
   for (uint32_t i = 0; i < count; i++) code->fused[chain[i]] = true;
 }

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-
 /** A value in which $ must not be expanded. */
 static void ninja_value(weft_text *text, const char *value) {
   for (; *value; value++) {
@@ -46,13 +45,15 @@ static void rules(weft_text *text, const weft_codegen_paths *paths, bool walks) 
   weft_text_puts(text, "\n");
   variable(text, "local_libraries", paths->local_libraries);
   variable(text, "mpi_libraries", paths->mpi_libraries);
-  weft_text_puts(text, "\nrule cc\n  command = $cc -MD -MF $out.d $cflags -c $in -o $out\n  depfile = $out.d\n  deps = gcc\n"
-                       "  description = cc $out\n"
-                       "rule mpi_cc\n  command = $mpicc -MD -MF $out.d $cflags -c $in -o $out\n  depfile = $out.d\n  deps = gcc\n"
-                       "  description = cc $out\n"
-                       "rule link\n  command = $cc -o $out $in $walk $local_libraries\n  description = link $out\n"
-                       "rule mpi_link\n  command = $mpicc -o $out $in $walk $mpi_libraries\n  description = link $out\n"
-                       "rule mpi_library\n  command = $mpicc -shared -o $out $in $walk $mpi_libraries\n  description = link $out\n\n");
+  weft_text_puts(
+      text,
+      "\nrule cc\n  command = $cc -MD -MF $out.d $cflags -c $in -o $out\n  depfile = $out.d\n  deps = gcc\n"
+      "  description = cc $out\n"
+      "rule mpi_cc\n  command = $mpicc -MD -MF $out.d $cflags -c $in -o $out\n  depfile = $out.d\n  deps = gcc\n"
+      "  description = cc $out\n"
+      "rule link\n  command = $cc -o $out $in $walk $local_libraries\n  description = link $out\n"
+      "rule mpi_link\n  command = $mpicc -o $out $in $walk $mpi_libraries\n  description = link $out\n"
+      "rule mpi_library\n  command = $mpicc -shared -o $out $in $walk $mpi_libraries\n  description = link $out\n\n");
 }
 
 static void objects(weft_text *text, uint32_t classes) {
@@ -60,7 +61,8 @@ static void objects(weft_text *text, uint32_t classes) {
   for (uint32_t k = 0; k < classes; k++) weft_text_printf(text, " class_%" PRIu32 ".o", k);
 }
 
-static void program(weft_text *text, const char *output, const char *rule, const char *main_object, uint32_t classes, const char *depends) {
+static void program(weft_text *text, const char *output, const char *rule, const char *main_object, uint32_t classes,
+                    const char *depends) {
   weft_text_printf(text, "build %s: %s %s", output, rule, main_object);
   objects(text, classes);
   if (*depends) {
@@ -70,12 +72,14 @@ static void program(weft_text *text, const char *output, const char *rule, const
   weft_text_puts(text, "\n");
 }
 
-weft_status weft_codegen_write_ninja(const char *directory, uint32_t classes, bool walks, const weft_codegen_options *options,
-                                     weft_diag *diag) {
+weft_status weft_codegen_write_ninja(const char *directory, uint32_t classes, bool walks,
+                                     const weft_codegen_options *options, weft_diag *diag) {
   weft_text text = {0};
   rules(&text, &options->paths, walks);
-  for (uint32_t k = 0; k < classes; k++) weft_text_printf(&text, "build class_%" PRIu32 ".o: cc class_%" PRIu32 ".c\n", k, k);
-  weft_text_puts(&text, "build program.o: cc program.c\nbuild run.o: cc run.c\nbuild run_local.o: cc run_local.c\nbuild library.o: mpi_cc library.c\n");
+  for (uint32_t k = 0; k < classes; k++)
+    weft_text_printf(&text, "build class_%" PRIu32 ".o: cc class_%" PRIu32 ".c\n", k, k);
+  weft_text_puts(&text, "build program.o: cc program.c\nbuild run.o: cc run.c\nbuild run_local.o: cc "
+                        "run_local.c\nbuild library.o: mpi_cc library.c\n");
   program(&text, "run", "mpi_link", "run.o", classes, options->paths.depends);
   program(&text, "run-local", "link", "run_local.o", classes, options->paths.depends);
   program(&text, "libprogram.so", "mpi_library", "library.o", classes, options->paths.depends);

@@ -21,7 +21,8 @@ static double largest_block_bytes(const weft_partitioner *p, const weft_graph_op
 
 static double rate(double per_second) { return per_second > 0 ? per_second : 1e9; }
 
-/* Ops that are pinned because their operands are come in groups, one for each place (heads): the others work meanwhile. */
+/* Ops that are pinned because their operands are come in groups, one for each place (heads): the others work meanwhile.
+ */
 static double work_meanwhile(const weft_partitioner *p, uint32_t op, const weft_assignment *assignment) {
   double places = 1;
   for (uint32_t a = 0; a < p->mesh->axis_count; a++)

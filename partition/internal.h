@@ -139,7 +139,8 @@ void weft_propagate(weft_partitioner *p);
 bool weft_propagate_forward(const weft_partitioner *p, uint32_t op, const weft_assignment *const *plan,
                             weft_assignment *assignment);
 
-/** Whether both operands of a product are made at one place: then it is made there, too, unless a claim says otherwise. */
+/** Whether both operands of a product are made at one place: then it is made there, too, unless a claim says otherwise.
+ */
 bool weft_product_is_pinned(const weft_partitioner *p, uint32_t op, const weft_assignment *const *plan);
 
 /* ---- cost.c, search.c, explain.c

@@ -80,13 +80,13 @@ static bool folds_all(const weft_stage *reduce, const weft_body *body) {
   return operands == reduce->in_count;
 }
 
-static const char *const reduce_hint =
-    "an AllReduce takes the parts of one fold, in order, each once, and combines them along its tree; `weft shard` writes "
-    "such ones";
+static const char *const reduce_hint = "an AllReduce takes the parts of one fold, in order, each once, and combines "
+                                       "them along its tree; `weft shard` writes "
+                                       "such ones";
 
 static weft_status refuse_reduce(const partials *p, const weft_stage *reduce, const char *what, const char *tensor) {
-  return weft_error(p->diag, WEFT_INVALID, reduce_hint, "section `%s`: AllReduce `%s` %s `%s`", section_name(p, reduce->id),
-                    reduce->name, what, tensor);
+  return weft_error(p->diag, WEFT_INVALID, reduce_hint, "section `%s`: AllReduce `%s` %s `%s`",
+                    section_name(p, reduce->id), reduce->name, what, tensor);
 }
 
 static weft_status check_reduce(const partials *p, const weft_stage *reduce, bool *proved) {

@@ -23,16 +23,20 @@ static weft_status check(const char *path, bool first, bool json, weft_diag *dia
 int weft_cmd_check(int argc, char **argv) {
   bool json = false, first = false;
   const weft_option options[] = {
-      {.name = "json", .kind = WEFT_OPTION_FLAG, .target = &json, .help = "print each violation as a JSON object, one a line"},
+      {.name = "json",
+       .kind = WEFT_OPTION_FLAG,
+       .target = &json,
+       .help = "print each violation as a JSON object, one a line"},
       {.name = "first", .kind = WEFT_OPTION_FLAG, .target = &first, .help = "stop at the first violation"},
       {0}};
-  const weft_usage usage = {.synopsis = "check FILE [--first] [--json]",
-                            .about = "Reads a spatial program and validates it in its phase. Prints every violation it can find,\n"
-                                     "each with its place and its remedy. FILE may be - for standard input.",
-                            .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft check digits.json",
-                            .options = options,
-                            .least = 1,
-                            .most = 1};
+  const weft_usage usage = {
+      .synopsis = "check FILE [--first] [--json]",
+      .about = "Reads a spatial program and validates it in its phase. Prints every violation it can find,\n"
+               "each with its place and its remedy. FILE may be - for standard input.",
+      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft check digits.json",
+      .options = options,
+      .least = 1,
+      .most = 1};
   weft_arguments arguments;
   int exit_code;
   if (!weft_options_parse(&usage, argc, argv, &arguments, &exit_code)) return exit_code;

@@ -268,8 +268,10 @@ int weft_cmd_diff(int argc, char **argv) {
           "absolute difference, in units of the last place, and relative to the largest magnitude in B. Any NaN\n"
           "equals any NaN; -0 and +0 are one unit apart. Exit status 1 when a dataset is missing, of another type\n"
           "or shape, or beyond a limit; without limits, when anything differs.",
-      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json --seed 1 -o in.h5\n"
-                 "weft eval digits.json --graph --in in.h5 --out a.h5 && weft eval digits.json --schedule --in in.h5 --out b.h5\n"
+      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json "
+                 "--seed 1 -o in.h5\n"
+                 "weft eval digits.json --graph --in in.h5 --out a.h5 && weft eval digits.json --schedule --in in.h5 "
+                 "--out b.h5\n"
                  "weft diff a.h5 b.h5 --max-ulp 0\n"
                  "weft diff a.h5 b.h5 --tensors logits --max-abs 5e-5",
       .options = options,

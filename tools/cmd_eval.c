@@ -145,8 +145,8 @@ int weft_cmd_eval(int argc, char **argv) {
                "graph, or,\n"
                "where it is none, planned; a Scheduled program runs op by op. It faults where hardware would go wrong "
                "silently.",
-      .example =
-          "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json --seed 1 -o in.h5\n"
+      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json "
+                 "--seed 1 -o in.h5\n"
                  "weft eval digits.json --in in.h5 --out out.h5",
       .options = options,
       .least = 1,

@@ -84,9 +84,9 @@ int weft_cmd_lower(int argc, char **argv) {
               "ops: scf.if, for, while and index_switch to any depth. What cannot be lowered is refused by name, with\n"
               "nothing written.",
           .example = "echo 'func.func @at(%i: index, %m: memref<4xi32>) -> i32 {\n"
-                 "  %x = memref.load %m[%i] : memref<4xi32> return %x : i32 }' > at.mlir\n"
-                 "weft lower at.mlir -o at.df.mlir\n"
-                 "weft sim at.df.mlir --arg 0=2 --mem '1=[1, 2, 3, 4]'"});
+                     "  %x = memref.load %m[%i] : memref<4xi32> return %x : i32 }' > at.mlir\n"
+                     "weft lower at.mlir -o at.df.mlir\n"
+                     "weft sim at.df.mlir --arg 0=2 --mem '1=[1, 2, 3, 4]'"});
 }
 
 int weft_cmd_publish(int argc, char **argv) {
@@ -99,13 +99,14 @@ int weft_cmd_publish(int argc, char **argv) {
                    "token ops,\n"
                    "a dataflow.graph.launch takes its place, and completion is handed on to dataflow.thread.yield. All "
                    "or nothing.",
-          .example =
-              "echo 'dataflow.thread private @put domain(#dataflow.thread_domain<dense>)(%v: i32, %m: memref<4xi32>) ctrl (%s: none) {\n"
-                 "  \"loom.spatial_region\"(%v, %m)\n"
-                 "    <{operandSegmentSizes = array<i32: 1, 0, 1, 0>, resultSegmentSizes = array<i32: 0, 0>}> ({ ^bb0(%x: i32, %to: memref<4xi32>):\n"
-                 "      %c0 = arith.constant 0 : index memref.store %x, %to[%c0] : memref<4xi32>\n"
-                 "      \"loom.spatial_yield\"() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ()\n"
-                 "    }) {graph_name = \"store\", source_maps = []} : (i32, memref<4xi32>) -> ()\n"
-                 "  dataflow.thread.yield }' > put.mlir\n"
-                 "weft publish put.mlir -o published.mlir"});
+          .example = "echo 'dataflow.thread private @put domain(#dataflow.thread_domain<dense>)(%v: i32, %m: "
+                     "memref<4xi32>) ctrl (%s: none) {\n"
+                     "  \"loom.spatial_region\"(%v, %m)\n"
+                     "    <{operandSegmentSizes = array<i32: 1, 0, 1, 0>, resultSegmentSizes = array<i32: 0, 0>}> ({ "
+                     "^bb0(%x: i32, %to: memref<4xi32>):\n"
+                     "      %c0 = arith.constant 0 : index memref.store %x, %to[%c0] : memref<4xi32>\n"
+                     "      \"loom.spatial_yield\"() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ()\n"
+                     "    }) {graph_name = \"store\", source_maps = []} : (i32, memref<4xi32>) -> ()\n"
+                     "  dataflow.thread.yield }' > put.mlir\n"
+                     "weft publish put.mlir -o published.mlir"});
 }

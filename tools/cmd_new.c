@@ -305,7 +305,7 @@ int weft_cmd_new(int argc, char **argv) {
 #define ROW(id, name, help) {name, weft_new_##id, help},
     WEFT_SAMPLES(ROW)
 #undef ROW
-    {"decoder", weft_new_decoder, "a transformer that makes one token a step"},
+        {"decoder", weft_new_decoder, "a transformer that makes one token a step"},
     {0}
   };
   return weft_verbs_run("new", verbs, argc, argv);

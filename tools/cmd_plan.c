@@ -90,7 +90,7 @@ int weft_cmd_plan(int argc, char **argv) {
   const weft_usage usage = {.synopsis = "plan FILE",
                             .about = about.data ? about.data : "Runs the passes.",
                             .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\n"
-                 "weft plan digits.json --target cpu -o planned.json",
+                                       "weft plan digits.json --target cpu -o planned.json",
                             .options = options,
                             .least = 1,
                             .most = 1};

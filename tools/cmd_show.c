@@ -1,8 +1,8 @@
 /* weft show: a readable summary of a program. */
 #include "dataflow_tool.h"
 #include "options.h"
-#include "weft/partition.h"
 #include "pipeline.h"
+#include "weft/partition.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +40,8 @@ static weft_status show_memory(const weft_program *program, weft_diag *diag) {
   weft_status status = WEFT_OK;
   for (uint64_t i = 0; i < program->tensor_count && status == WEFT_OK; i++) {
     const weft_tensor *tensor = &program->tensors[i];
-    uint32_t first = tensor->chip == WEFT_NONE ? 0 : tensor->chip, last = tensor->chip == WEFT_NONE ? chips - 1 : tensor->chip;
+    uint32_t first = tensor->chip == WEFT_NONE ? 0 : tensor->chip,
+             last = tensor->chip == WEFT_NONE ? chips - 1 : tensor->chip;
     for (uint32_t c = first; c <= last && status == WEFT_OK; c++)
       if (!add_tensor(&memory[c], tensor))
         status = weft_error(diag, WEFT_INVALID, NULL, "tensor '%s' is larger than 64 bits of bytes", tensor->name);
@@ -75,21 +76,38 @@ int weft_cmd_show(int argc, char **argv) {
   const char *graph = NULL;
   const weft_option options[] = {
       {.name = "memory", .kind = WEFT_OPTION_FLAG, .target = &memory, .help = "bytes of tensors per chip, by role"},
-      {.name = "dot", .kind = WEFT_OPTION_FLAG, .target = &dot, .help = "a Graphviz picture: weft show FILE --dot | dot -Tsvg -o program.svg"},
-      {.name = "chips", .kind = WEFT_OPTION_FLAG, .target = &chips, .help = "a Graphviz picture of what each chip does and of what goes from chip to chip"},
-      {.name = "json", .kind = WEFT_OPTION_FLAG, .target = &json, .help = "the summary as one JSON object, all tensors and sections in it"},
-      {.name = "graph", .kind = WEFT_OPTION_TEXT, .target = &graph, .argument = "NAME", .help = "MLIR text: the graph (default: the only one)"},
-      {.name = "cells", .kind = WEFT_OPTION_FLAG, .target = &cells, .help = "MLIR text: a loop-free graph as the Scalar body of a stage, in JSON"},
+      {.name = "dot",
+       .kind = WEFT_OPTION_FLAG,
+       .target = &dot,
+       .help = "a Graphviz picture: weft show FILE --dot | dot -Tsvg -o program.svg"},
+      {.name = "chips",
+       .kind = WEFT_OPTION_FLAG,
+       .target = &chips,
+       .help = "a Graphviz picture of what each chip does and of what goes from chip to chip"},
+      {.name = "json",
+       .kind = WEFT_OPTION_FLAG,
+       .target = &json,
+       .help = "the summary as one JSON object, all tensors and sections in it"},
+      {.name = "graph",
+       .kind = WEFT_OPTION_TEXT,
+       .target = &graph,
+       .argument = "NAME",
+       .help = "MLIR text: the graph (default: the only one)"},
+      {.name = "cells",
+       .kind = WEFT_OPTION_FLAG,
+       .target = &cells,
+       .help = "MLIR text: a loop-free graph as the Scalar body of a stage, in JSON"},
       {0}};
-  const weft_usage usage = {.synopsis = "show FILE [--memory | --json | --dot | --chips | --cells]",
-                            .about = "Prints a readable summary of a program: phase, sections, tensors, sites, plan, traffic. Of MLIR text:\n"
-                                     "its threads and graphs; a picture of a token graph shows its rings and lanes.",
-                            .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft show digits.json --memory\n"
-                                       "weft shard digits.json --chips 2 --split columns -o two.json\n"
-                                       "weft show two.json --chips | dot -Tsvg -o two.svg",
-                            .options = options,
-                            .least = 1,
-                            .most = 1};
+  const weft_usage usage = {
+      .synopsis = "show FILE [--memory | --json | --dot | --chips | --cells]",
+      .about = "Prints a readable summary of a program: phase, sections, tensors, sites, plan, traffic. Of MLIR text:\n"
+               "its threads and graphs; a picture of a token graph shows its rings and lanes.",
+      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft show digits.json --memory\n"
+                 "weft shard digits.json --chips 2 --split columns -o two.json\n"
+                 "weft show two.json --chips | dot -Tsvg -o two.svg",
+      .options = options,
+      .least = 1,
+      .most = 1};
   weft_arguments arguments;
   int exit_code;
   if (!weft_options_parse(&usage, argc, argv, &arguments, &exit_code)) return exit_code;

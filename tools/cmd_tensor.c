@@ -147,8 +147,9 @@ int weft_tensor_show(int argc, char **argv) {
       {0}};
   const weft_usage usage = {.synopsis = "tensor show FILE.h5 [--statistics] [--json]",
                             .about = "Lists the datasets of a tensor file in name order: type, shape, role.",
-                            .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json --seed 1 -o in.h5\n"
-                 "weft tensor show in.h5",
+                            .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make "
+                                       "--program digits.json --seed 1 -o in.h5\n"
+                                       "weft tensor show in.h5",
                             .options = options,
                             .least = 1,
                             .most = 1};

@@ -1,13 +1,12 @@
 #!/bin/sh
 # The rules of the house that a compiler does not know; ./check runs it. Prints each fault as FILE:LINE: what, then the
 # lengths of functions and files; exit status 1 when there is a fault.
-#   tools/house_check.sh              all rules; formatting only warns
-#   tools/house_check.sh --strict     formatting counts as a fault
 set -eu
 cd "$(dirname "$0")/.."
 
 # Files of more than 800 lines that may be: one name a line, with the reason beside it.
 long_files='
+include/weft/ir.h every type of a spatial program: a library has one public header
 '
 
 faults=$(mktemp)
@@ -100,11 +99,14 @@ if [ -s "$faults" ]; then
   echo "house: $(wc -l < "$faults") faults"
   status=1
 fi
-if command -v clang-format > /dev/null; then
+# Versions of clang-format differ in what they do: only 14 judges.
+if clang-format --version 2> /dev/null | grep -q 'version 14\.'; then
   unformatted=$(printf '%s\n' $c_files | xargs clang-format --dry-run 2>&1 | sed -n 's/:[0-9]*:[0-9]*: warning: code should be.*//p' | sort -u)
   if [ -n "$unformatted" ]; then
     echo "not formatted; run clang-format -i on:" $unformatted
-    [ "${1:-}" != --strict ] || status=1
+    status=1
   fi
+else
+  echo "house: skipped: formatting (clang-format 14 is not there)"
 fi
 exit $status

@@ -63,7 +63,7 @@ static int run(weft_sample_kind kind, const char *synopsis, const char *about, c
 #define VERB(id, name, help)                                                                                           \
   int weft_new_##id(int argc, char **argv) {                                                                           \
     return run(WEFT_SAMPLE_##id, "new " name " [options]", "Writes a program: " help ".",                              \
-               "weft new " name " --rows 4 --cols 96 -o part.json", argc, argv);                                      \
+               "weft new " name " --rows 4 --cols 96 -o part.json", argc, argv);                                       \
   }
 WEFT_SAMPLES(VERB)
 #undef VERB

@@ -1,4 +1,5 @@
-/* Where emitted programs find weft's headers and libraries: the build tree or the installation the command is part of. */
+/* Where emitted programs find weft's headers and libraries: the build tree or the installation the command is part of.
+ */
 #include "paths.h"
 #include "weft_configuration.h"
 
@@ -9,9 +10,18 @@
 #include <unistd.h>
 
 /** The libraries in link order: users before what they use. Rows: room folder, library. */
-static const char *const mpi_rooms[][2] = {{"runtime-mpi", "weft_runtime_mpi"}, {"runtime-mpi", "weft_runtime"}, {"data/hdf5", "weft_tensors"}, {"data", "weft_data"}, {"base", "weft_base"}};
-static const char *const dataflow_rooms[][2] = {{"dataflow", "weft_dataflow_mpi"}, {"dataflow", "weft_dataflow"}, {"dataflow", "weft_mlir"}, {"data", "weft_data"}, {"base", "weft_base"}};
-static const char *const walk_rooms[][2] = {{"runtime-mpi", "weft_runtime_walk"}, {"plan", "weft_plan"}, {"ir", "weft_ir"}};
+static const char *const mpi_rooms[][2] = {{"runtime-mpi", "weft_runtime_mpi"},
+                                           {"runtime-mpi", "weft_runtime"},
+                                           {"data/hdf5", "weft_tensors"},
+                                           {"data", "weft_data"},
+                                           {"base", "weft_base"}};
+static const char *const dataflow_rooms[][2] = {{"dataflow", "weft_dataflow_mpi"},
+                                                {"dataflow", "weft_dataflow"},
+                                                {"dataflow", "weft_mlir"},
+                                                {"data", "weft_data"},
+                                                {"base", "weft_base"}};
+static const char *const walk_rooms[][2] = {
+    {"runtime-mpi", "weft_runtime_walk"}, {"plan", "weft_plan"}, {"ir", "weft_ir"}};
 
 static void library_path(weft_text *text, const char *root, bool build, const char *const room[2]) {
   if (build)
@@ -32,7 +42,8 @@ static void quoted(weft_text *text, const char *word) {
   weft_text_puts(text, "' ");
 }
 
-static char *libraries(const char *root, bool build, const char *const (*rooms)[2], size_t first, size_t count, const char *end) {
+static char *libraries(const char *root, bool build, const char *const (*rooms)[2], size_t first, size_t count,
+                       const char *end) {
   weft_text text = {0};
   for (size_t i = first; i < count; i++) {
     weft_text path = {0};

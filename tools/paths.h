@@ -11,8 +11,8 @@ typedef struct weft_tool_paths {
   char *storage[7];
 } weft_tool_paths;
 
-/** The build tree when the command runs from it, else the installation it is part of ($PREFIX/bin/weft). Errors: neither holds
- * the libraries. */
+/** The build tree when the command runs from it, else the installation it is part of ($PREFIX/bin/weft). Errors:
+ * neither holds the libraries. */
 weft_status weft_tool_paths_find(weft_tool_paths *paths, weft_diag *diag);
 void weft_tool_paths_free(weft_tool_paths *paths);
 

@@ -24,27 +24,32 @@ weft_status weft_tool_write(const char *path, const weft_program *program, weft_
   weft_text text = {0};
   weft_program_write(program, &text);
   weft_tool_step_end();
-  weft_status status = text.failed ? weft_error_memory(diag) : weft_write_file(path, text.data, text.length, false, diag);
+  weft_status status =
+      text.failed ? weft_error_memory(diag) : weft_write_file(path, text.data, text.length, false, diag);
   weft_text_free(&text);
   return status;
 }
 
-/* ---- sharding ------------------------------------------------------------------------------------------------------- */
+/* ---- sharding -------------------------------------------------------------------------------------------------------
+ */
 
 static weft_status parse_mesh(const weft_machine_options *options, weft_mesh *mesh, weft_diag *diag) {
   if (options->mesh && options->chips_said)
-    return weft_error(diag, WEFT_USAGE, "--chips N is a mesh of one axis: give one of them", "both --mesh and --chips are given");
+    return weft_error(diag, WEFT_USAGE, "--chips N is a mesh of one axis: give one of them",
+                      "both --mesh and --chips are given");
   if (options->mesh) return weft_mesh_parse(options->mesh, mesh, diag);
   char text[40];
   snprintf(text, sizeof text, "chip=%llu", (unsigned long long)(options->chips_said ? options->chips : 1));
   return weft_mesh_parse(text, mesh, diag);
 }
 
-static weft_status parse_requests(const weft_option_list *list, weft_shard_request *requests, weft_arena *arena, weft_diag *diag) {
+static weft_status parse_requests(const weft_option_list *list, weft_shard_request *requests, weft_arena *arena,
+                                  weft_diag *diag) {
   for (uint64_t i = 0; i < list->count; i++) {
     const char *equals = strchr(list->items[i], '=');
     if (!equals || equals == list->items[i])
-      return weft_error(diag, WEFT_USAGE, "write TENSOR=SPEC, e.g. --shard w1=cols@x", "--shard %s has no tensor and sharding", list->items[i]);
+      return weft_error(diag, WEFT_USAGE, "write TENSOR=SPEC, e.g. --shard w1=cols@x",
+                        "--shard %s has no tensor and sharding", list->items[i]);
     requests[i].tensor = weft_arena_string(arena, list->items[i], (size_t)(equals - list->items[i]));
     requests[i].spec = equals + 1;
     if (!requests[i].tensor) return weft_error_memory(diag);
@@ -82,8 +87,9 @@ weft_status weft_tool_shard(weft_program *program, const weft_machine_options *o
   *machine = program;
   if (have > 1 || program->chips > 1) {
     if (said && want != (program->chips ? program->chips : have))
-      return weft_error(diag, WEFT_INVALID, "shard the program of one chip it was made from", "'%s' is a program of %u chips already, not of %u",
-                        program->name, program->chips ? program->chips : have, want);
+      return weft_error(diag, WEFT_INVALID, "shard the program of one chip it was made from",
+                        "'%s' is a program of %u chips already, not of %u", program->name,
+                        program->chips ? program->chips : have, want);
     return WEFT_OK;
   }
   if (want <= 1 && options->shards.count == 0 && !options->split) return WEFT_OK;
@@ -94,16 +100,18 @@ weft_status weft_tool_shard(weft_program *program, const weft_machine_options *o
     *machine = NULL;
     status = partition(graph, options, &mesh, target, machine, report, diag);
   } else if (status == WEFT_INVALID) {
-    weft_diag_add(diag, WEFT_ERROR, (weft_place){0}, "run it on one chip: leave out --chips and --mesh", "'%s' cannot be sharded over %u chips",
-                  program->name, want);
+    weft_diag_add(diag, WEFT_ERROR, (weft_place){0}, "run it on one chip: leave out --chips and --mesh",
+                  "'%s' cannot be sharded over %u chips", program->name, want);
   }
   weft_graph_free(graph);
   return status;
 }
 
-/* ---- proving and splitting ---------------------------------------------------------------------------------------------- */
+/* ---- proving and splitting
+ * ---------------------------------------------------------------------------------------------- */
 
-weft_status weft_tool_prove(const weft_program *machine, const weft_target *target, weft_program **planned, weft_diag *diag) {
+weft_status weft_tool_prove(const weft_program *machine, const weft_target *target, weft_program **planned,
+                            weft_diag *diag) {
   if (planned) *planned = NULL;
   weft_program *copy = weft_program_clone(machine);
   if (!copy) return weft_error_memory(diag);
@@ -133,7 +141,8 @@ static void move_messages(weft_diag *to, const weft_diag *from, uint64_t chip) {
   for (uint64_t i = 0; i < weft_diag_count(from); i++) {
     const weft_message *message = weft_diag_message(from, i);
     if (message->severity == WEFT_ERROR)
-      weft_diag_add(to, WEFT_ERROR, message->place, message->hint, "chip %llu: %s", (unsigned long long)chip, message->text);
+      weft_diag_add(to, WEFT_ERROR, message->place, message->hint, "chip %llu: %s", (unsigned long long)chip,
+                    message->text);
   }
 }
 
@@ -154,8 +163,8 @@ static weft_status prove_chips(weft_program **programs, uint32_t chips, const we
   return status;
 }
 
-weft_status weft_tool_split(const weft_program *machine, const weft_target *target, weft_program ***programs, uint32_t *chips,
-                            weft_diag *diag) {
+weft_status weft_tool_split(const weft_program *machine, const weft_target *target, weft_program ***programs,
+                            uint32_t *chips, weft_diag *diag) {
   *chips = machine->chips ? machine->chips : weft_program_chips(machine);
   if (*chips == 0) *chips = 1;
   *programs = calloc(*chips, sizeof **programs);
@@ -177,8 +186,8 @@ void weft_tool_free_programs(weft_program **programs, uint32_t chips) {
   free(programs);
 }
 
-weft_status weft_tool_generate(const weft_program *machine, const weft_target *target, const char *directory, uint64_t threads,
-                               weft_codegen_report *report, weft_diag *diag) {
+weft_status weft_tool_generate(const weft_program *machine, const weft_target *target, const char *directory,
+                               uint64_t threads, weft_codegen_report *report, weft_diag *diag) {
   weft_program *planned = NULL, **programs = NULL;
   uint32_t chips = 0;
   weft_tool_paths paths;
@@ -187,7 +196,8 @@ weft_status weft_tool_generate(const weft_program *machine, const weft_target *t
   if (status == WEFT_OK) status = weft_tool_split(machine, target, &programs, &chips, diag);
   if (status == WEFT_OK) status = weft_tool_paths_find(&paths, diag);
   if (status == WEFT_OK) {
-    weft_codegen_options options = {.paths = paths.codegen, .threads = (int)weft_min_u64(threads, 1024), .scheduled = chips == 1 ? planned : NULL};
+    weft_codegen_options options = {
+        .paths = paths.codegen, .threads = (int)weft_min_u64(threads, 1024), .scheduled = chips == 1 ? planned : NULL};
     weft_tool_step("generating");
     status = weft_codegen((const weft_program *const *)programs, chips, directory, &options, report, diag);
     weft_tool_paths_free(&paths);
@@ -197,20 +207,22 @@ weft_status weft_tool_generate(const weft_program *machine, const weft_target *t
   return status;
 }
 
-/* ---- the whole way ---------------------------------------------------------------------------------------------------- */
+/* ---- the whole way
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void print_report(const char *directory, const weft_program *machine, const weft_codegen_report *report) {
   uint32_t chips = machine->chips ? machine->chips : 1;
   printf("%s: %u chip%s, %u class%s, %llu lines of C%s\n", directory, chips, chips == 1 ? "" : "s", report->classes,
-         report->classes == 1 ? "" : "es", (unsigned long long)report->lines, report->walked ? " (runs through the table-driven walk)" : "");
+         report->classes == 1 ? "" : "es", (unsigned long long)report->lines,
+         report->walked ? " (runs through the table-driven walk)" : "");
   weft_text quoted = {0};
   weft_text_shell(&quoted, directory);
   if (!quoted.failed) printf("next: ninja -C %s\n", quoted.data);
   weft_text_free(&quoted);
 }
 
-/** A schedule of weft's own is taken back to its Template, which the steps that follow start from. One that has none stays as it is
- * when it is for one chip: it will be walked. */
+/** A schedule of weft's own is taken back to its Template, which the steps that follow start from. One that has none
+ * stays as it is when it is for one chip: it will be walked. */
 static weft_status to_template(weft_program **program, const weft_target *target, weft_diag *diag) {
   if (weft_program_phase(*program) < WEFT_PHASE_SCHEDULED) return WEFT_OK;
   weft_program *template = NULL;
@@ -222,8 +234,8 @@ static weft_status to_template(weft_program **program, const weft_target *target
   return WEFT_OK;
 }
 
-weft_status weft_tool_compile(const char *path, const weft_machine_options *options, const char *directory, uint64_t threads,
-                            weft_diag *diag) {
+weft_status weft_tool_compile(const char *path, const weft_machine_options *options, const char *directory,
+                              uint64_t threads, weft_diag *diag) {
   weft_program *program = NULL, *machine = NULL;
   weft_target target;
   weft_text report_text = {0};

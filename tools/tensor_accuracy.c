@@ -89,9 +89,11 @@ int weft_tensor_accuracy(int argc, char **argv) {
   const weft_usage usage = {
       .synopsis = "tensor accuracy --logits FILE:DATASET --labels FILE:DATASET",
       .about = "Prints RIGHT/ROWS: the rows whose largest logit (the first of several) is their label.",
-      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json --seed 1 -o in.h5\n"
+      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json "
+                 "--seed 1 -o in.h5\n"
                  "weft eval digits.json --in in.h5 --out result.h5\n"
-                 "weft new embedding --rows 32 --cols 16 --hidden 10 -o ids.json && weft tensor make --program ids.json -o labels.h5\n"
+                 "weft new embedding --rows 32 --cols 16 --hidden 10 -o ids.json && weft tensor make --program "
+                 "ids.json -o labels.h5\n"
                  "weft tensor accuracy --logits result.h5:logits --labels labels.h5:ids",
       .options = options};
   weft_arguments arguments;

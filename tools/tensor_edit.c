@@ -154,7 +154,8 @@ int weft_tensor_slice(int argc, char **argv) {
   const weft_usage usage = {
       .synopsis = "tensor slice IN.h5 NAME BEGIN:END [NAME BEGIN:END ...] -o OUT.h5 [--keep]",
       .about = "Cuts rows BEGIN to END, the end not included, out of datasets: elements of their first dimension.",
-      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json --seed 1 -o in.h5\n"
+      .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json "
+                 "--seed 1 -o in.h5\n"
                  "weft tensor slice in.h5 x 0:8 w2 :128 -o part.h5",
       .options = options,
       .least = 3,
@@ -236,8 +237,9 @@ int weft_tensor_rename(int argc, char **argv) {
       {0}};
   const weft_usage usage = {.synopsis = "tensor rename IN.h5 OLD=NEW [OLD=NEW ...] -o OUT.h5 [--only]",
                             .about = "Copies a tensor file, giving datasets other names, so that a program finds them.",
-                            .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make --program digits.json --seed 1 -o in.h5\n"
-                 "weft tensor rename in.h5 x=x_test -o inputs.h5",
+                            .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json && weft tensor make "
+                                       "--program digits.json --seed 1 -o in.h5\n"
+                                       "weft tensor rename in.h5 x=x_test -o inputs.h5",
                             .options = options,
                             .least = 2,
                             .most = -1};

@@ -156,7 +156,8 @@ static bool admit_op(lowering *l, const weft_mlir_op *op, bool channels) {
   if (!admit_types(l, op, control || end)) return false;
   for (uint32_t r = 0; r < op->region_count; r++) {
     const weft_mlir_region *region = weft_mlir_op_region(op, r);
-    if (region->first != region->last) return refuse(l, op, "write its control flow as scf ops", "a region has several blocks");
+    if (region->first != region->last)
+      return refuse(l, op, "write its control flow as scf ops", "a region has several blocks");
     if (region->first && !admit_block(l, region->first, channels)) return false;
   }
   return true;

@@ -23,8 +23,8 @@ static void after_write(lowering *l, frontier *f, weft_mlir_value *done) {
 
 /* ---- leaves --------------------------------------------------------------------------------------------------- */
 
-/* The row-major address of an access. An index beyond its own extent, or so large that the address would wrap, makes the
- * address -1, which is out of bounds, too. */
+/* The row-major address of an access. An index beyond its own extent, or so large that the address would wrap, makes
+ * the address -1, which is out of bounds, too. */
 static weft_mlir_value *address(lowering *l, const weft_mlir_op *op, uint32_t memory) {
   const weft_mlir_type *type = op->operands[memory]->type;
   const char *why;

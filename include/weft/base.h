@@ -57,7 +57,8 @@ size_t weft_arena_bytes(const weft_arena *arena);
 #define WEFT_NEW(arena, type) ((type *)weft_arena_alloc((arena), sizeof(type)))
 #define WEFT_NEW_ARRAY(arena, type, count) ((type *)weft_arena_array((arena), (count), sizeof(type)))
 
-/** Tells the system that large memory is about to be filled: it may then come in huge pages, which cost far fewer faults. */
+/** Tells the system that large memory is about to be filled: it may then come in huge pages, which cost far fewer
+ * faults. */
 void weft_memory_will_fill(void *data, size_t bytes);
 
 /** Makes room for one more element in a growing arena array: doubles `*items` when count == *capacity. Returns false
@@ -105,8 +106,8 @@ const weft_message *weft_diag_message(const weft_diag *diag, uint64_t index);
 uint64_t weft_diag_errors(const weft_diag *diag);
 /** Forgets all messages, and what they are about. */
 void weft_diag_clear(weft_diag *diag);
-/** Messages that come without a place are about this file from now on, errors if they are WEFT_INVALID; NULL: about none.
- * The name is copied. */
+/** Messages that come without a place are about this file from now on, errors if they are WEFT_INVALID; NULL: about
+ * none. The name is copied. */
 void weft_diag_about(weft_diag *diag, const char *file);
 
 /* ---- text --------------------------------------------------------------------------------------------------- */
@@ -155,8 +156,8 @@ weft_status weft_read_file(const char *path, char **bytes, size_t *length, weft_
  * when `keep_if_equal`, so that build tools see no change. */
 weft_status weft_write_file(const char *path, const char *bytes, size_t length, bool keep_if_equal, weft_diag *diag);
 
-/** Makes a directory unless it is there, and holds it until weft_directory_release: of those who write sets of files into
- * it one goes after the other. */
+/** Makes a directory unless it is there, and holds it until weft_directory_release: of those who write sets of files
+ * into it one goes after the other. */
 weft_status weft_directory_hold(const char *path, int *held, weft_diag *diag);
 void weft_directory_release(int held);
 

@@ -1,5 +1,5 @@
-/* The code generator: classes, parameters, determinism, hostile names. Its output is judged by a C compiler and by counting; what the
- * programs compute is tested end to end (tests/tools). */
+/* The code generator: classes, parameters, determinism, hostile names. Its output is judged by a C compiler and by
+ * counting; what the programs compute is tested end to end (tests/tools). */
 #include "weft/codegen.h"
 #include "weft/partition.h"
 
@@ -50,8 +50,8 @@ static weft_codegen_options paths(int threads) {
 }
 
 /** A graph sharded and generated into folder/name. */
-static weft_codegen_report generate_graph(weft_graph *graph, uint32_t chips, const char *split, const char *name, int threads,
-                                          weft_diag *diag) {
+static weft_codegen_report generate_graph(weft_graph *graph, uint32_t chips, const char *split, const char *name,
+                                          int threads, weft_diag *diag) {
   weft_graph *machine = NULL;
   weft_program *program = NULL, *programs[64] = {0};
   weft_partition_options options = {.split = split};
@@ -78,11 +78,12 @@ static weft_codegen_report generate_graph(weft_graph *graph, uint32_t chips, con
 }
 
 /** An MLP sharded and generated into folder/name. */
-static weft_codegen_report generate(const uint64_t *layers, uint32_t layer_count, const char *input, uint32_t chips, const char *split,
-                                    const char *name, int threads) {
+static weft_codegen_report generate(const uint64_t *layers, uint32_t layer_count, const char *input, uint32_t chips,
+                                    const char *split, const char *name, int threads) {
   weft_diag *diag = weft_diag_new();
   weft_graph *graph = NULL;
-  const weft_mlp_options mlp = {.layers = layers, .layer_count = layer_count, .batch = 32, .dtype = WEFT_FP32, .bias = true, .relu = true};
+  const weft_mlp_options mlp = {
+      .layers = layers, .layer_count = layer_count, .batch = 32, .dtype = WEFT_FP32, .bias = true, .relu = true};
   weft_status status = weft_graph_new_mlp(&mlp, "y", &graph, diag);
   print_messages(diag);
   assert_int_equal(status, WEFT_OK);
@@ -107,7 +108,9 @@ static char *read_text(const char *name, const char *file) {
 /** The C compiler takes every file, with warnings as errors. */
 static void compiles(const char *name) {
   char command[512];
-  snprintf(command, sizeof command, "cd %s/%s && for f in class_*.c program.c run.c run_local.c; do cc -std=gnu17 -Wall -Werror -fsyntax-only -I%s/include $f || exit 1; done",
+  snprintf(command, sizeof command,
+           "cd %s/%s && for f in class_*.c program.c run.c run_local.c; do cc -std=gnu17 -Wall -Werror -fsyntax-only "
+           "-I%s/include $f || exit 1; done",
            folder, name, WEFT_SOURCE_DIR);
   assert_int_equal(system(command), 0);
 }
@@ -128,7 +131,8 @@ static void test_digits_are_short(void **state) {
   for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
     for (size_t k = 0; k < sizeof chips / sizeof *chips; k++) {
       weft_codegen_report report = generate(digits, 4, NULL, chips[k], splits[i], "digits", 0);
-      if (report.lines >= 300) fail_msg("%s on %u chips: %llu lines", splits[i], chips[k], (unsigned long long)report.lines);
+      if (report.lines >= 300)
+        fail_msg("%s on %u chips: %llu lines", splits[i], chips[k], (unsigned long long)report.lines);
       assert_int_equal(report.walked, 0);
       compiles("digits");
     }
@@ -148,7 +152,8 @@ static void test_gathers_are_short(void **state) {
   (void)state;
   generate(equal, 3, NULL, 64, "columns", "gather", 0);
   char *text = read_text("gather", "class_0.c");
-  assert_non_null(strstr(text, "weft_assemble(chip, &(const weft_abi_assemble){.from = s + 0, .count = 64, .to = s[64], .ring = 1, .col = p + 0});"));
+  assert_non_null(strstr(text, "weft_assemble(chip, &(const weft_abi_assemble){.from = s + 0, .count = 64, .to = "
+                               "s[64], .ring = 1, .col = p + 0});"));
   assert_non_null(strstr(text, ".count = 63, .step = 0, .ring = 1}"));
   assert_non_null(strstr(text, ".count = 63, .step = 1, .ring = 1}"));
   const char *row = strstr(text, "\n    7, ");
@@ -166,7 +171,8 @@ static void test_stages_of_a_pipeline_differ(void **state) {
 static void test_threads_do_not_change_a_byte(void **state) {
   (void)state;
   static const char *const files[] = {"class_0.c", "program.c", "build.ninja"};
-  weft_codegen_report one = generate(digits, 4, NULL, 8, "rows", "one-thread", 1), two = generate(digits, 4, NULL, 8, "rows", "two-threads", 4);
+  weft_codegen_report one = generate(digits, 4, NULL, 8, "rows", "one-thread", 1),
+                      two = generate(digits, 4, NULL, 8, "rows", "two-threads", 4);
   assert_int_equal(one.classes, two.classes);
   assert_int_equal(one.lines, two.lines);
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -179,7 +185,10 @@ static void test_threads_do_not_change_a_byte(void **state) {
 
 static void test_hostile_names_stay_text(void **state) {
   (void)state;
-  generate(digits, 4, "x\" }; */ ?" "?/\n\\ \x01 $(touch pwned)", 2, "columns", "hostile", 0);
+  generate(digits, 4,
+           "x\" }; */ ?"
+           "?/\n\\ \x01 $(touch pwned)",
+           2, "columns", "hostile", 0);
   compiles("hostile");
   char *text = read_text("hostile", "class_0.c");
   assert_null(strchr(text, '\x01'));
@@ -231,13 +240,14 @@ static void generate_decoder(uint64_t layers, uint32_t chips, const char *name, 
   weft_graph *graph = NULL;
   assert_int_equal(weft_graph_new_decoder(&options, &graph, diag), WEFT_OK);
   assert_int_equal(generate_graph(graph, chips, NULL, name, 0, diag).classes, chips > 1 ? 2 : 1);
-  for (uint32_t class = 0; class < (chips > 1 ? 2 : 1); class++) found[class] = count_functions(name, class);
+  for (uint32_t class = 0; class < (chips > 1 ? 2 : 1); class ++) found[class] = count_functions(name, class);
   weft_graph_free(graph);
   weft_diag_free(diag);
   compiles(name);
 }
 
-/** Two layers and sixty-four have the same functions: only tables grow. The chip that chooses the token is a class of its own. */
+/** Two layers and sixty-four have the same functions: only tables grow. The chip that chooses the token is a class of
+ * its own. */
 static void test_equal_layers_share_functions(void **state) {
   (void)state;
   static const uint32_t chips[] = {1, 4};
@@ -245,7 +255,7 @@ static void test_equal_layers_share_functions(void **state) {
     functions few[2], many[2];
     generate_decoder(2, chips[i], "few", few);
     generate_decoder(64, chips[i], "many", many);
-    for (uint32_t class = 0; class < (i ? 2 : 1); class++) {
+    for (uint32_t class = 0; class < (i ? 2 : 1); class ++) {
       assert_in_range(few[class].count, 20, 40);
       assert_int_equal(few[class].count, many[class].count);
       assert_int_equal(few[class].lines, many[class].lines);
@@ -279,10 +289,16 @@ static int remove_folder(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_chip_has_no_links),      cmocka_unit_test(test_digits_are_short),
-      cmocka_unit_test(test_equal_chips_are_one_class), cmocka_unit_test(test_sizes_do_not_divide_classes), cmocka_unit_test(test_gathers_are_short),  cmocka_unit_test(test_stages_of_a_pipeline_differ),
-      cmocka_unit_test(test_threads_do_not_change_a_byte), cmocka_unit_test(test_hostile_names_stay_text),
-      cmocka_unit_test(test_equal_layers_share_functions), cmocka_unit_test(test_shared_functions_name_all_layers),
+      cmocka_unit_test(test_one_chip_has_no_links),
+      cmocka_unit_test(test_digits_are_short),
+      cmocka_unit_test(test_equal_chips_are_one_class),
+      cmocka_unit_test(test_sizes_do_not_divide_classes),
+      cmocka_unit_test(test_gathers_are_short),
+      cmocka_unit_test(test_stages_of_a_pipeline_differ),
+      cmocka_unit_test(test_threads_do_not_change_a_byte),
+      cmocka_unit_test(test_hostile_names_stay_text),
+      cmocka_unit_test(test_equal_layers_share_functions),
+      cmocka_unit_test(test_shared_functions_name_all_layers),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -151,7 +151,8 @@ static void what_is_not_recognised_is_named(void **state) {
   static const struct {
     const char *name, *message;
   } cases[] = {
-      {"template-softmax", "stage 'softmax.op4' cannot be lifted: it reduces otherwise than along the columns of a row of tiles"},
+      {"template-softmax",
+       "stage 'softmax.op4' cannot be lifted: it reduces otherwise than along the columns of a row of tiles"},
       {"template-scalar", "cannot be lifted: a scalar body has no counterpart in a graph"},
       {"template-scalar-all-cells", "cannot be lifted: a scalar body has no counterpart in a graph"},
       {"template-generic-all", "stage 'argmax.store' cannot be lifted: it does not walk rows of 'argmax'"},

@@ -268,7 +268,8 @@ static void shown_as_json(void **state) {
   weft_program_show_json(program, &text);
   static const char *const parts[] = {
       "{\"name\": \"gemm-2x2\", \"phase\": \"Scheduled\", \"chips\": 1, \"chip\": null,\n",
-      "{\"tensors\": 3, \"sections\": 0, \"stages\": 16, \"buffers\": 12, \"edges\": 16, \"semaphores\": 4, \"items\": 4, "
+      "{\"tensors\": 3, \"sections\": 0, \"stages\": 16, \"buffers\": 12, \"edges\": 16, \"semaphores\": 4, \"items\": "
+      "4, "
       "\"ops\": 136}",
       "{\"name\": \"A\", \"role\": \"Input\", \"dtype\": \"Fp32\", \"rows\": 128, \"cols\": 96, \"bytes\": 49152, "
       "\"chip\": null, \"dataset\": null}"};
@@ -300,11 +301,13 @@ static void machine_drawn(void **state) {
   for (uint64_t t = 0; t < program->tensor_count; t++) program->tensors[t].chip = t == 2; // x, h0, h1, h2
   weft_text text = {0};
   weft_program_dot_chips(program, &text);
-  static const char *const parts[] = {
-      "subgraph cluster_chip0 {\n    label=\"chip 0\"", "subgraph cluster_chip1 {\n    label=\"chip 1\"",
-      "reads x ", "\\lsends h0 64 x 32 Fp32, 8192 B to 1 elsewhere\\l",
-      "  n0 -> n6 [color=\"#1f5fbf\", penwidth=1.5, constraint=false];\n",
-      "  n6 -> n3 [color=\"#1f5fbf\"", "    n0 -> n3 [style=invis, weight=20];\n"};
+  static const char *const parts[] = {"subgraph cluster_chip0 {\n    label=\"chip 0\"",
+                                      "subgraph cluster_chip1 {\n    label=\"chip 1\"",
+                                      "reads x ",
+                                      "\\lsends h0 64 x 32 Fp32, 8192 B to 1 elsewhere\\l",
+                                      "  n0 -> n6 [color=\"#1f5fbf\", penwidth=1.5, constraint=false];\n",
+                                      "  n6 -> n3 [color=\"#1f5fbf\"",
+                                      "    n0 -> n3 [style=invis, weight=20];\n"};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (!strstr(text.data, parts[i])) fail_msg("%s is not in:\n%s", parts[i], text.data);
   weft_text_free(&text);
@@ -326,10 +329,10 @@ static void machine_drawn(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(phases),       cmocka_unit_test(empty_program), cmocka_unit_test(buffer_bytes),
-      cmocka_unit_test(accumulators), cmocka_unit_test(sections),      cmocka_unit_test(trip_counts),
-      cmocka_unit_test(fold_levels),  cmocka_unit_test(copies),        cmocka_unit_test(shown),        cmocka_unit_test(shown_as_json),
-      cmocka_unit_test(drawn),        cmocka_unit_test(machine_drawn),
+      cmocka_unit_test(phases),        cmocka_unit_test(empty_program), cmocka_unit_test(buffer_bytes),
+      cmocka_unit_test(accumulators),  cmocka_unit_test(sections),      cmocka_unit_test(trip_counts),
+      cmocka_unit_test(fold_levels),   cmocka_unit_test(copies),        cmocka_unit_test(shown),
+      cmocka_unit_test(shown_as_json), cmocka_unit_test(drawn),         cmocka_unit_test(machine_drawn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

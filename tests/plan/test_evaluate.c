@@ -535,16 +535,24 @@ static void test_interleavings(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gemm),        cmocka_unit_test(test_int8_epilogue),
-      cmocka_unit_test(test_elementwise), cmocka_unit_test(test_softmax),
-      cmocka_unit_test(test_scalar),      cmocka_unit_test(test_items),
-      cmocka_unit_test(test_folds),       cmocka_unit_test(test_trip_is_refused_out_of_range),
+      cmocka_unit_test(test_gemm),
+      cmocka_unit_test(test_int8_epilogue),
+      cmocka_unit_test(test_elementwise),
+      cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_scalar),
+      cmocka_unit_test(test_items),
+      cmocka_unit_test(test_folds),
+      cmocka_unit_test(test_trip_is_refused_out_of_range),
       cmocka_unit_test(test_range_is_kept),
-      cmocka_unit_test(test_gather),      cmocka_unit_test(test_scatter),
-      cmocka_unit_test(test_generic_all), cmocka_unit_test(test_interleavings),
-      cmocka_unit_test(test_segments),    cmocka_unit_test(test_steps_chain_states),
+      cmocka_unit_test(test_gather),
+      cmocka_unit_test(test_scatter),
+      cmocka_unit_test(test_generic_all),
+      cmocka_unit_test(test_interleavings),
+      cmocka_unit_test(test_segments),
+      cmocka_unit_test(test_steps_chain_states),
       cmocka_unit_test(test_random_fill),
-      cmocka_unit_test(test_faults),      cmocka_unit_test(test_integer_that_does_not_fit),
+      cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_integer_that_does_not_fit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
