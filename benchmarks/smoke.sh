@@ -23,7 +23,7 @@ OPENBLAS_CORETYPE=Prescott "$weft" bench all --quick --csv rows.csv $plot > tabl
 ! grep -q Prescott table.txt || fail "OPENBLAS_CORETYPE reached OpenBLAS"
 [ -z "$plot" ] || grep -q '</svg>' rows.svg || fail "no picture"
 
-for group in matmul allreduce distributed shards step compile spatial scale samples; do
+for group in matmul allreduce distributed shards step compile spatial scale samples dataflow; do
   if grep -q "^$group: skipped: " table.txt; then continue; fi
   grep -q "^$group: " table.txt || fail "no table of $group"
   grep -q "^$group," rows.csv || fail "no rows of $group"
