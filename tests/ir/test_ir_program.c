@@ -268,11 +268,10 @@ static void shown_as_json(void **state) {
   weft_program_show_json(program, &text);
   static const char *const parts[] = {
       "{\"name\": \"gemm-2x2\", \"phase\": \"Scheduled\", \"chips\": 1, \"chip\": null,\n",
-      "{\"tensors\": 3, \"sections\": 0, \"stages\": 16, \"buffers\": 12, \"edges\": 16, \"semaphores\": 4, \"items\": "
-      "4, "
-      "\"ops\": 136}",
-      "{\"name\": \"A\", \"role\": \"Input\", \"dtype\": \"Fp32\", \"rows\": 128, \"cols\": 96, \"bytes\": 49152, "
-      "\"chip\": null, \"dataset\": null}"};
+      "{\"tensors\": 3, \"sections\": 0, \"stages\": 16, \"buffers\": 12, \"edges\": 16, ",
+      "\"semaphores\": 4, \"items\": 4, \"ops\": 136}",
+      "{\"name\": \"A\", \"role\": \"Input\", \"dtype\": \"Fp32\", \"rows\": 128, \"cols\": 96, \"bytes\": 49152, ",
+      "\"bytes\": 49152, \"chip\": null, \"dataset\": null}"};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (!strstr(text.data, parts[i])) fail_msg("%s is not in:\n%s", parts[i], text.data);
   weft_text_free(&text);
