@@ -33,6 +33,28 @@ static void find_carry(const token_machine *m, const uint64_t *fold_blocks, uint
       }
 }
 
+/** An alias lies inside the memory of the buffer it names in the end, which a validator does not look at. */
+static weft_status find_alias(token_machine *m, uint32_t buffer) {
+  const weft_program *program = m->program;
+  const weft_buffer *buffers = program->buffers;
+  uint32_t root = plan_alias_root(program, buffer);
+  if (root == buffer) return WEFT_OK;
+  if (root == WEFT_NONE)
+    return weft_error(m->diag, WEFT_INVALID, NULL, "buffer `%s` is an alias of itself", buffers[buffer].name);
+  if (buffers[buffer].space == WEFT_MEM_ACC || buffers[root].space == WEFT_MEM_ACC)
+    return weft_error(m->diag, WEFT_INVALID, "give the buffer memory of its own",
+                      "buffer `%s` shares the accumulator with `%s`", buffers[buffer].name, buffers[root].name);
+  const weft_buffer_at *at = &program->memory->buffer_at[buffer], *in = &program->memory->buffer_at[root];
+  if (!weft_site_equal(at->site, in->site) || at->space != in->space || at->offset_bytes < in->offset_bytes ||
+      (uint64_t)at->offset_bytes + at->bytes > (uint64_t)in->offset_bytes + in->bytes)
+    return weft_error(m->diag, WEFT_INVALID, "place the alias inside the memory it shares",
+                      "buffer `%s` does not lie inside `%s`, whose memory it shares", buffers[buffer].name,
+                      buffers[root].name);
+  m->rings[buffer].next_alias = m->rings[root].next_alias;
+  m->rings[root].next_alias = buffer;
+  return WEFT_OK;
+}
+
 static weft_status make_rings(token_machine *m, const uint64_t *fold_blocks) {
   const weft_program *program = m->program;
   m->rings = WEFT_NEW_ARRAY(m->arena, token_ring, program->buffer_count + 1);
@@ -42,17 +64,16 @@ static weft_status make_rings(token_machine *m, const uint64_t *fold_blocks) {
     token_ring *ring = &m->rings[b];
     if (buffer->depth_pages > DEPTH_LIMIT)
       return weft_error(m->diag, WEFT_INVALID, NULL, "buffer `%s` has more than %d pages", buffer->name, DEPTH_LIMIT);
-    if (buffer->alias_of != WEFT_NONE)
-      return weft_error(m->diag, WEFT_INVALID, "give the buffer memory of its own",
-                        "buffer `%s` shares the memory of another: that its pages are never live at once is not proved",
-                        buffer->name);
+    ring->next_alias = (uint32_t)b;
     ring->depth = buffer->depth_pages;
     ring->producer = ring->consumer = ring->waiting_producer = ring->waiting_consumer = WEFT_NONE;
     ring->pages = WEFT_NEW_ARRAY(m->arena, token_page, ring->depth);
     if (!ring->pages) return weft_error_memory(m->diag);
     find_carry(m, fold_blocks, (uint32_t)b, ring);
   }
-  return WEFT_OK;
+  weft_status status = WEFT_OK;
+  for (uint32_t b = 0; b < program->buffer_count && status == WEFT_OK; b++) status = find_alias(m, b);
+  return status;
 }
 
 static bool make_engines(token_machine *m) {

@@ -56,6 +56,18 @@ static bool make_clocks(token_machine *m, const token_engine *e, token_ring *r) 
   return true;
 }
 
+/** No page of a buffer that shares the ring's memory is in use, in any order: the last one was popped before. */
+static token_step owns_memory(token_machine *m, token_engine *e, const weft_op *op) {
+  for (uint32_t a = m->rings[op->page.buf].next_alias; a != op->page.buf; a = m->rings[a].next_alias) {
+    const token_ring *other = &m->rings[a];
+    bool idle = other->pushed == other->popped && other->reserved == 0;
+    if (idle && (!other->popped || happened_before(m, e, other->consumer, other->pop_time, other->pop_phase))) continue;
+    return token_refuse(m, e, op, "reserves a page of `%s`, whose memory a page of `%s` may still hold",
+                        name_of(m, op->page.buf), name_of(m, a));
+  }
+  return TOKEN_DONE;
+}
+
 static token_step reserve(token_machine *m, token_engine *e, const weft_op *op, token_ring *r) {
   token_step step = only_one(m, e, op, &r->producer, "filled");
   if (step != TOKEN_DONE) return step;
@@ -63,6 +75,7 @@ static token_step reserve(token_machine *m, token_engine *e, const weft_op *op, 
     r->waiting_producer = number_of(m, e);
     return TOKEN_BLOCKED;
   }
+  if (op->page.pages && (step = owns_memory(m, e, op)) != TOKEN_DONE) return step;
   for (uint64_t i = 0; i < op->page.pages; i++)
     clock_join(m, e, r->pop_clocks[(r->pushed + r->reserved + i) % r->depth]);
   r->reserved += op->page.pages;
@@ -117,6 +130,8 @@ static token_step pop(token_machine *m, token_engine *e, const weft_op *op, toke
   }
   r->waited -= op->page.pages;
   r->popped += op->page.pages;
+  r->pop_time = e->time;
+  r->pop_phase = e->phase;
   token_wake(m, r->waiting_producer);
   r->waiting_producer = WEFT_NONE;
   return TOKEN_DONE;

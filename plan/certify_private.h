@@ -33,6 +33,8 @@ typedef struct token_ring {
   uint32_t producer, consumer;                 /**< engines, or WEFT_NONE so far */
   uint32_t waiting_producer, waiting_consumer; /**< engines that block here */
   uint32_t reserve_time;                       /**< of the producer's last Reserve */
+  uint32_t pop_time, pop_phase;                /**< of the consumer's last Pop */
+  uint32_t next_alias;                         /**< buffers that share its memory, in a circle */
   bool carry;
   uint32_t updater;    /**< of a carry: its stage */
   uint64_t all_blocks; /**< of a carry: blocks its fold takes, ANY when no Load tells */
@@ -85,10 +87,14 @@ typedef struct token_semaphore {
   uint64_t value;
   uint32_t set_engine, set_time; /**< the last set; WEFT_NONE before the first */
   clock_vector set_clock;
-  clock_vector inc_clock; /**< joined over the increments since */
-  clock_vector accesses;  /**< time of each engine's last access since */
-  bool matched;           /**< an Equals wait has succeeded since the last set */
-  uint32_t waiters;       /**< engines that block here, linked by next_waiter */
+  uint64_t low;                        /**< what the last set left */
+  uint32_t before_engine, before_time; /**< the set before the last */
+  uint64_t before_low, before_high;    /**< values between the two */
+  clock_vector inc_clock;              /**< joined over the increments since */
+  clock_vector accesses;               /**< time of each engine's last access since */
+  bool matched;                        /**< an Equals wait has succeeded since the last set */
+  bool reached;                        /**< an AtLeast wait has, and knows of all increments so far */
+  uint32_t waiters;                    /**< engines that block here, linked by next_waiter */
 } token_semaphore;
 
 typedef struct token_group {

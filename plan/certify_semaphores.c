@@ -1,6 +1,6 @@
-/* Semaphores of the token run (C12): every set is ordered against every other access; an Equals wait is met by
- * increments that must all have come, and none comes before the reset. Rendezvous are counted only: their places are
- * checked by the validator. */
+/* Semaphores of the token run (C12): every set is ordered against every other access; a wait is met by increments since
+ * the last set and by nothing older; an Equals wait by all of them, and none comes before the reset. Rendezvous are
+ * counted only: their places are checked by the validator. */
 #include "certify_private.h"
 
 #include <string.h>
@@ -52,8 +52,9 @@ bool token_semaphores_make(token_machine *m) {
     m->semaphores[s] = WEFT_NEW_ARRAY(m->arena, token_semaphore, semaphore->site_count);
     if (!m->semaphores[s]) return false;
     for (uint64_t i = 0; i < semaphore->site_count; i++) {
-      m->semaphores[s][i].value = semaphore->init;
-      m->semaphores[s][i].set_engine = m->semaphores[s][i].waiters = WEFT_NONE;
+      token_semaphore *made = &m->semaphores[s][i];
+      made->value = made->low = semaphore->init;
+      made->set_engine = made->before_engine = made->waiters = WEFT_NONE;
     }
   }
   for (uint32_t e = 0; e < m->engine_count; e++)
@@ -94,11 +95,24 @@ static void wait_here(token_machine *m, token_engine *e, uint32_t *waiters) {
   *waiters = number_of(m, e);
 }
 
+static bool knows(const token_machine *m, const token_engine *e, uint32_t engine, uint32_t time) {
+  return engine == WEFT_NONE || engine == number_of(m, e) ||
+         (m->engines[engine].component == e->component && e->clock[m->engines[engine].index] >= time);
+}
+
 /** The last set must be known to whoever touches the instance next. */
 static bool after_set(const token_semaphore *s, const token_machine *m, const token_engine *e) {
-  return s->set_engine == WEFT_NONE || s->set_engine == number_of(m, e) ||
-         (m->engines[s->set_engine].component == e->component &&
-          e->clock[m->engines[s->set_engine].index] >= s->set_time);
+  return knows(m, e, s->set_engine, s->set_time);
+}
+
+/** A wait that holds now could not have held before the last set: either that set is known, or the one before it is,
+ * and no value between the two would do. */
+static bool waits_for_round(const token_semaphore *s, const token_machine *m, const token_engine *e,
+                            const weft_op *op) {
+  if (after_set(s, m, e)) return true;
+  uint64_t n = op->sem_wait.count;
+  bool did_not_hold = s->before_high < n || (!op->sem_wait.at_least && s->before_low > n);
+  return did_not_hold && knows(m, e, s->before_engine, s->before_time);
 }
 
 /** Every access since the last set must be known to a new one. */
@@ -113,10 +127,14 @@ static token_step set_value(token_machine *m, token_engine *e, const weft_op *op
   if (!make_clocks(m, e, s)) return token_no_memory(m);
   if (!after_set(s, m, e) || !after_accesses(s, m, e))
     return token_refuse(m, e, op, "sets semaphore %u while another engine may still be at it", id);
-  s->value = new_value;
+  s->before_engine = s->set_engine;
+  s->before_time = s->set_time;
+  s->before_low = s->low;
+  s->before_high = s->value;
+  s->value = s->low = new_value;
   s->set_engine = number_of(m, e);
   s->set_time = e->time;
-  s->matched = false;
+  s->matched = s->reached = false;
   clock_copy(m, e, s->set_clock);
   size_t bytes = m->component_size[e->component] * sizeof(uint32_t);
   memset(s->accesses, 0, bytes);
@@ -128,7 +146,7 @@ static token_step set_value(token_machine *m, token_engine *e, const weft_op *op
 static token_step increment(token_machine *m, token_engine *e, const weft_op *op, token_semaphore *s) {
   uint32_t id = op->sem_inc.sem;
   if (!make_clocks(m, e, s)) return token_no_memory(m);
-  if (s->matched || !after_set(s, m, e))
+  if (s->matched || !after_set(s, m, e) || (s->reached && !after_accesses(s, m, e)))
     return token_refuse(m, e, op, "increments semaphore %u, which may not have been reset since it was last waited for",
                         id);
   s->value += op->sem_inc.by;
@@ -149,12 +167,14 @@ static token_step wait_value(token_machine *m, token_engine *e, const weft_op *o
     wait_here(m, e, &s->waiters);
     return TOKEN_BLOCKED;
   }
-  if (op->sem_wait.at_least)
-    return token_refuse(m, e, op, "waits for semaphore %u to be at least a count, which orders nothing here", id);
+  if (!waits_for_round(s, m, e, op))
+    return token_refuse(m, e, op, "waits for semaphore %u, which may not have been reset yet", id);
+  // set and increments are known by the wait having held; beyond n, which of them came first is not
   if (s->set_engine != WEFT_NONE && m->engines[s->set_engine].component == e->component) clock_join(m, e, s->set_clock);
-  clock_join(m, e, s->inc_clock);
+  if (s->value == op->sem_wait.count) clock_join(m, e, s->inc_clock);
   s->accesses[e->index] = e->time;
-  s->matched = true;
+  s->matched |= !op->sem_wait.at_least;
+  s->reached |= s->value == op->sem_wait.count;
   return TOKEN_DONE;
 }
 

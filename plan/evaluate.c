@@ -268,7 +268,14 @@ static bool make_rings(machine *m) {
   for (uint64_t b = 0; b < program->buffer_count; b++) {
     m->rings[b].depth = program->buffers[b].depth_pages;
     m->rings[b].pages = WEFT_NEW_ARRAY(m->arena, page, m->rings[b].depth);
+    m->rings[b].next_alias = (uint32_t)b;
     if (!m->rings[b].pages) return false;
+  }
+  for (uint32_t b = 0; b < program->buffer_count; b++) {
+    uint32_t root = plan_alias_root(program, b);
+    if (root == b || root == WEFT_NONE) continue;
+    m->rings[b].next_alias = m->rings[root].next_alias;
+    m->rings[root].next_alias = b;
   }
   return true;
 }

@@ -91,6 +91,17 @@ static step_result pop_pages(machine *m, engine *e, const weft_op *op, ring *r) 
   return STEP_DONE;
 }
 
+/** Memory that buffers share has one owner at a time. */
+static step_result reserve_pages(machine *m, engine *e, const weft_op *op, ring *r) {
+  if (r->pushed - r->popped + r->reserved + op->page.pages > r->depth) return STEP_BLOCKED;
+  for (uint32_t a = r->next_alias; a != op->page.buf && op->page.pages; a = m->rings[a].next_alias)
+    if (m->rings[a].reserved || m->rings[a].pushed != m->rings[a].popped)
+      return machine_fault(m, e, op, "reserves a page of `%s` where `%s`, whose memory it shares, has one",
+                           m->program->buffers[op->page.buf].name, m->program->buffers[a].name);
+  r->reserved += op->page.pages;
+  return STEP_DONE;
+}
+
 step_result step_page_op(machine *m, engine *e, const weft_op *op) {
   if (op->page.buf >= m->program->buffer_count) return machine_fault(m, e, op, "there is no buffer %u", op->page.buf);
   ring *r = &m->rings[op->page.buf];
@@ -98,10 +109,7 @@ step_result step_page_op(machine *m, engine *e, const weft_op *op) {
     return machine_fault(m, e, op, "asks for %llu pages of `%s`, which has %llu", (unsigned long long)op->page.pages,
                          m->program->buffers[op->page.buf].name, (unsigned long long)r->depth);
   switch (op->kind) {
-  case WEFT_OP_RESERVE:
-    if (r->pushed - r->popped + r->reserved + op->page.pages > r->depth) return STEP_BLOCKED;
-    r->reserved += op->page.pages;
-    return STEP_DONE;
+  case WEFT_OP_RESERVE: return reserve_pages(m, e, op, r);
   case WEFT_OP_WAIT:
     if (r->pushed - r->popped < op->page.pages) return STEP_BLOCKED;
     r->waited = weft_max_u64(r->waited, op->page.pages);

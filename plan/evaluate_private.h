@@ -42,9 +42,10 @@ typedef struct ring {
   page *pages;
   uint64_t depth;
   uint64_t pushed, popped;
-  uint64_t reserved; /**< not yet pushed */
-  uint64_t filled;   /**< of those, written */
-  uint64_t waited;   /**< front pages the reader has waited for */
+  uint64_t reserved;   /**< not yet pushed */
+  uint64_t filled;     /**< of those, written */
+  uint64_t waited;     /**< front pages the reader has waited for */
+  uint32_t next_alias; /**< rings that share its memory, in a circle */
 } ring;
 
 /* ---- engines ---- */

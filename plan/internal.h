@@ -83,6 +83,8 @@ uint64_t plan_section_count(const weft_program *program);
 weft_span plan_section_stages(const weft_program *program, uint64_t section);
 weft_span plan_section_items(const weft_program *program, uint64_t section);
 weft_span plan_section_buffers(const weft_program *program, uint64_t section);
+/** The buffer whose memory a buffer shares in the end (itself, mostly); WEFT_NONE for an alias of itself. */
+uint32_t plan_alias_root(const weft_program *program, uint32_t buffer);
 const char *plan_section_name(const weft_program *program, uint64_t section);
 /** The plan of a section, or the program's when it has none; NULL without either. */
 const weft_block_plan *plan_of_section(const weft_program *program, uint64_t section);

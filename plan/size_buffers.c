@@ -79,12 +79,9 @@ static weft_status lay_out(const weft_program *program, const weft_target *targe
 /** An alias lies where its root lies. */
 static weft_status place_aliases(const weft_program *program, weft_buffer_at *at, weft_diag *diag) {
   for (uint64_t b = 0; b < program->buffer_count; b++) {
-    uint32_t root = (uint32_t)b;
-    for (uint64_t i = 0; program->buffers[root].alias_of != WEFT_NONE; i++) {
-      if (i == program->buffer_count)
-        return weft_error(diag, WEFT_INVALID, NULL, "buffer `%s` is an alias of itself", program->buffers[b].name);
-      root = program->buffers[root].alias_of;
-    }
+    uint32_t root = plan_alias_root(program, (uint32_t)b);
+    if (root == WEFT_NONE)
+      return weft_error(diag, WEFT_INVALID, NULL, "buffer `%s` is an alias of itself", program->buffers[b].name);
     if (root == b) continue;
     if (at[b].bytes > at[root].bytes)
       return weft_error(diag, WEFT_INVALID, "give the aliased buffer more pages",

@@ -103,7 +103,8 @@ static weft_status check_forms(synthesizer *s) {
   for (uint64_t b = 0; b < program->buffer_count; b++)
     if (program->buffers[b].alias_of != WEFT_NONE)
       return weft_error(s->diag, WEFT_INVALID, "give the buffer memory of its own",
-                        "buffer `%s` shares the memory of another: the guard that makes this safe is not synthesized",
+                        "buffer `%s` shares the memory of another: the guard that makes this safe is not synthesized; "
+                        "a schedule that has it is certified",
                         program->buffers[b].name);
   return WEFT_OK;
 }

@@ -57,6 +57,14 @@ weft_span plan_section_items(const weft_program *program, uint64_t section) {
   return program->section_count ? program->sections[section].items : (weft_span){0, program->work.item_count};
 }
 
+uint32_t plan_alias_root(const weft_program *program, uint32_t buffer) {
+  for (uint64_t i = 0; i <= program->buffer_count; i++) {
+    if (program->buffers[buffer].alias_of == WEFT_NONE) return buffer;
+    buffer = program->buffers[buffer].alias_of;
+  }
+  return WEFT_NONE;
+}
+
 weft_span plan_section_buffers(const weft_program *program, uint64_t section) {
   return program->section_count ? program->sections[section].buffers : (weft_span){0, program->buffer_count};
 }

@@ -54,6 +54,15 @@ static void test_scheduled_cases(void **state) {
 
 /* ---- refusals ---- */
 
+static void assert_certified(const weft_program *program) {
+  weft_diag *diag = weft_diag_new();
+  weft_certificate certificate;
+  weft_status status = weft_certify(program, &certificate, diag);
+  if (status) print_error("%s\n", first_message(diag));
+  assert_int_equal(status, WEFT_OK);
+  weft_diag_free(diag);
+}
+
 static void assert_refused(const weft_program *program, const char *first, const char *second) {
   weft_diag *diag = weft_diag_new();
   weft_certificate certificate;
@@ -169,6 +178,190 @@ static void test_two_increments(void **state) {
   assert_int_equal(weft_program_validate(program, 0, NULL, diag), WEFT_OK);
   weft_diag_free(diag);
   assert_refused(program, "semaphore 0", NULL);
+  weft_program_free(program);
+}
+
+/** A program whose engines 0 to 5 (two sites) also meet at `count` semaphores of the first site. */
+static weft_program *meeting_program(uint64_t count, weft_site *at) {
+  weft_program *program = read_case("scheduled-elementwise-2sites");
+  weft_site *site = WEFT_NEW(program->arena, weft_site);
+  weft_semaphore *semaphores = WEFT_NEW_ARRAY(program->arena, weft_semaphore, count);
+  for (uint64_t i = 0; i < count; i++)
+    semaphores[i] =
+        (weft_semaphore){.id = (uint32_t)i, .role = WEFT_SEM_READY_COUNTER, .count = 1, .sites = site, .site_count = 1};
+  program->semaphores = semaphores;
+  program->semaphore_count = count;
+  *at = *site;
+  return program;
+}
+
+/** Appends semaphore ops to an engine: "+0" increments semaphore 0, "=0" waits for it to be 1, "!0" sets it to 0, ">02"
+ * waits for it to be at least 2. */
+static void meet(weft_program *program, uint64_t index, weft_site site, const char *text) {
+  weft_engine_program *e = engine(program, index);
+  weft_op *ops = own_ops(program, e, strlen(text));
+  for (const char *c = text; *c; c += *c == '>' ? 3 : 2) {
+    uint32_t id = (uint32_t)(c[1] - '0');
+    weft_op op = semaphore_op(*c == '+'   ? WEFT_OP_SEM_INC
+                              : *c == '!' ? WEFT_OP_SEM_SET
+                                          : WEFT_OP_SEM_WAIT,
+                              e->stages[0], site);
+    if (op.kind == WEFT_OP_SEM_INC) op.sem_inc.sem = id;
+    if (op.kind == WEFT_OP_SEM_SET) op.sem_set.sem = id;
+    if (op.kind == WEFT_OP_SEM_WAIT) op.sem_wait.sem = id;
+    if (*c == '>') {
+      op.sem_wait.at_least = true;
+      op.sem_wait.count = (uint64_t)(c[2] - '0');
+    }
+    ops[e->op_count++] = op;
+  }
+}
+
+/** A wait that another order lets through before the reset it was written for: engine 2 may wait for semaphore 0 a
+ * second time before engine 1 has set it. The order that engines take by themselves hides it. */
+static void test_wait_before_reset(void **state) {
+  (void)state;
+  weft_site site;
+  weft_program *program = meeting_program(4, &site);
+  meet(program, 0, site, "+0=2!2+0");
+  meet(program, 1, site, "=1!1!0+2");
+  meet(program, 2, site, "=0+1=3!3=0!0");
+  meet(program, 5, site, "+3");
+  weft_diag *diag = weft_diag_new();
+  if (weft_program_validate(program, 0, NULL, diag)) fail_msg("%s", first_message(diag));
+  weft_diag_free(diag);
+  assert_refused(program, "waits for semaphore 0, which may not have been reset yet", NULL);
+  weft_program_free(program);
+  // told of the reset, it is right
+  program = meeting_program(5, &site);
+  meet(program, 0, site, "+0=2!2+0");
+  meet(program, 1, site, "=1!1!0+4+2");
+  meet(program, 2, site, "=0+1=3!3=4!4=0!0");
+  meet(program, 5, site, "+3");
+  assert_certified(program);
+  weft_program_free(program);
+}
+
+/** A counting wait that others may overtake: certified when it knows all that it counts, and the same bits then. */
+static void test_at_least(void **state) {
+  (void)state;
+  weft_site site;
+  weft_program *program = meeting_program(1, &site);
+  meet(program, 0, site, "+0");
+  meet(program, 5, site, "+0");
+  meet(program, 2, site, ">02!0");
+  assert_certified(program);
+  weft_program_free(program);
+  program = meeting_program(1, &site); // the first wait may be met by either increment
+  meet(program, 0, site, "+0");
+  meet(program, 5, site, "+0");
+  meet(program, 2, site, ">01!0>01!0");
+  assert_refused(program, "semaphore 0", NULL);
+  weft_program_free(program);
+}
+
+static uint64_t loosen(weft_op *ops, uint64_t count) {
+  uint64_t changed = 0;
+  for (uint64_t i = 0; i < count; i++) {
+    if (ops[i].kind == WEFT_OP_LOOP) changed += loosen((weft_op *)ops[i].loop.body, ops[i].loop.body_count);
+    if (ops[i].kind != WEFT_OP_SEM_WAIT || ops[i].sem_wait.at_least) continue;
+    ops[i].sem_wait.at_least = true;
+    changed++;
+  }
+  return changed;
+}
+
+/** A multicast whose waits are all AtLeast orders as much. */
+static void test_loose_multicast(void **state) {
+  (void)state;
+  weft_program *program = read_case("scheduled-gemm-2x2-multicast");
+  weft_array_set in = {0}, expected = {0};
+  make_inputs(program, 7, &in);
+  evaluate(program, &in, &expected);
+  uint64_t changed = 0;
+  for (uint64_t i = 0; i < program->schedule->program_count; i++)
+    changed += loosen((weft_op *)program->schedule->programs[i].ops, program->schedule->programs[i].op_count);
+  assert_true(changed > 0);
+  assert_certified(program);
+  for (uint64_t seed = 0; seed < 10; seed++) {
+    weft_array_set out = {0};
+    weft_diag *diag = weft_diag_new();
+    assert_int_equal(run_program(program, &in, true, seed, &out, diag), WEFT_OK);
+    assert_same_sets(&expected, &out);
+    weft_array_set_free(&out);
+    weft_diag_free(diag);
+  }
+  weft_array_set_free(&in);
+  weft_array_set_free(&expected);
+  weft_program_free(program);
+}
+
+/** Lets buffer `b` lie where `a` lies, when it fits there. */
+static bool share(weft_program *program, uint32_t a, uint32_t b) {
+  weft_buffer_at *at = (weft_buffer_at *)program->memory->buffer_at;
+  if (a == b || !weft_site_equal(at[a].site, at[b].site) || at[a].space != at[b].space || at[b].space == WEFT_MEM_ACC ||
+      at[b].bytes > at[a].bytes)
+    return false;
+  at[b].offset_bytes = at[a].offset_bytes;
+  program->buffers[b].alias_of = a;
+  return true;
+}
+
+/** Runs in random orders: 0 when one of them faults. */
+static bool runs_safely(const weft_program *program, const weft_array_set *in, const weft_array_set *expected) {
+  bool safe = true;
+  for (uint64_t seed = 0; seed < 8 && safe; seed++) {
+    weft_array_set out = {0};
+    weft_diag *diag = weft_diag_new();
+    safe = run_program(program, in, true, seed, &out, diag) == WEFT_OK && same_sets(expected, &out);
+    weft_array_set_free(&out);
+    weft_diag_free(diag);
+  }
+  return safe;
+}
+
+/** Any two buffers of a site made to share memory: what is certified runs without two owners in every order tried. */
+static void test_shared_memory(void **state) {
+  (void)state;
+  static const char *const names[] = {"scheduled-two-sections",       "scheduled-gemm-spill", "scheduled-carry-fold",
+                                      "scheduled-chain-shared-phase", "scheduled-softmax",    "scheduled-gather"};
+  uint64_t certified = 0, refused = 0;
+  for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+    weft_program *program = read_case(names[n]);
+    weft_array_set in = {0}, expected = {0};
+    make_inputs(program, n, &in);
+    evaluate(program, &in, &expected);
+    for (uint32_t a = 0; a < program->buffer_count; a++) {
+      for (uint32_t b = 0; b < program->buffer_count; b++) {
+        const uint32_t before = program->memory->buffer_at[b].offset_bytes;
+        if (!share(program, a, b)) continue;
+        weft_diag *diag = weft_diag_new();
+        weft_certificate certificate;
+        bool good = weft_certify(program, &certificate, diag) == WEFT_OK;
+        if (!good) assert_holds(first_message(diag), "may still hold");
+        if (good && !runs_safely(program, &in, &expected)) fail_msg("%s: %u shares %u", names[n], b, a);
+        good ? certified++ : refused++;
+        weft_diag_free(diag);
+        program->buffers[b].alias_of = WEFT_NONE;
+        ((weft_buffer_at *)program->memory->buffer_at)[b].offset_bytes = before;
+      }
+    }
+    weft_array_set_free(&in);
+    weft_array_set_free(&expected);
+    weft_program_free(program);
+  }
+  print_message("%llu pairs certified, %llu refused\n", (unsigned long long)certified, (unsigned long long)refused);
+  assert_true(certified > 0 && refused > 0);
+}
+
+/** Memory that is shared by name lies where it says. */
+static void test_shared_elsewhere(void **state) {
+  (void)state;
+  weft_program *program = read_case("scheduled-two-sections");
+  program->buffers[1].alias_of = 0;
+  assert_refused(program, "does not lie inside", NULL);
+  program->buffers[0].alias_of = 1;
+  assert_refused(program, "is an alias of itself", NULL);
   weft_program_free(program);
 }
 
@@ -331,6 +524,11 @@ int main(void) {
       cmocka_unit_test(test_push_removed),
       cmocka_unit_test(test_cycle),
       cmocka_unit_test(test_two_increments),
+      cmocka_unit_test(test_wait_before_reset),
+      cmocka_unit_test(test_at_least),
+      cmocka_unit_test(test_loose_multicast),
+      cmocka_unit_test(test_shared_memory),
+      cmocka_unit_test(test_shared_elsewhere),
       cmocka_unit_test(test_all_reduce_removed),
       cmocka_unit_test(test_all_reduce_wrong),
       cmocka_unit_test(test_receive_removed),
