@@ -10,14 +10,15 @@ static void emit_one(void *context, uint64_t index) {
 
 static void free_codes(weft_chip_code *codes, uint32_t chips) {
   for (uint32_t c = 0; codes && c < chips; c++) {
-    weft_graph_free(codes[c].graph);
-    weft_arena_free(codes[c].arena);
-    weft_diag_free(codes[c].diag);
+    // the sections themselves lie in the arena
     for (uint64_t s = 0; s < codes[c].section_count; s++) weft_text_free(&codes[c].sections[s].text);
     weft_text_free(&codes[c].functions);
     weft_text_free(&codes[c].tables);
     weft_text_free(&codes[c].steps);
     weft_text_free(&codes[c].text);
+    weft_graph_free(codes[c].graph);
+    weft_arena_free(codes[c].arena);
+    weft_diag_free(codes[c].diag);
   }
   free(codes);
 }
