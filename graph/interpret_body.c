@@ -92,23 +92,13 @@ static bool float_pred(const float_run *run, const weft_pred *pred) {
   return pred->ge ? at >= bound : at < bound;
 }
 
-static float reciprocal_root(const weft_body_node *node, float x) {
-  float quotient = x / (float)node->over;
-  float sum = quotient + (float)((double)node->eps_nano / 1e9);
-  float root = sqrtf(sum);
-  return 1.0f / root;
-}
-
 static float unary(const weft_body_node *node, float x) {
   switch (node->sfpu) {
   case WEFT_SFPU_EXP: return weft_expf(x);
-  case WEFT_SFPU_RECIP: return 1.0f / x;
-  case WEFT_SFPU_RSQRT: return reciprocal_root(node, x);
-  case WEFT_SFPU_SILU: {
-    float denominator = 1.0f + weft_expf(-x);
-    return x / denominator;
-  }
-  case WEFT_SFPU_RELU: return weft_maximum_f32(x, 0.0f);
+  case WEFT_SFPU_RECIP: return weft_recipf(x);
+  case WEFT_SFPU_RSQRT: return weft_rsqrtf(x, node->over, node->eps_nano);
+  case WEFT_SFPU_SILU: return weft_siluf(x);
+  case WEFT_SFPU_RELU: return weft_reluf(x);
   case WEFT_SFPU_LN: return weft_logf(x);
   case WEFT_SFPU_TANH: return weft_tanhf(x);
   case WEFT_SFPU_ERF: return weft_erff(x);

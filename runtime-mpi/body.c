@@ -163,10 +163,10 @@ static void load_f32(const weft_body_run *at, uint64_t number, float *out) {
 static float unary_f32(const weft_abi_node *node, float x) {
   switch (node->sfpu) {
   case WEFT_SFPU_EXP: return weft_expf(x);
-  case WEFT_SFPU_RECIP: return 1.0f / x;
-  case WEFT_SFPU_RSQRT: return 1.0f / sqrtf(x / (float)node->over + (float)((double)node->eps_nano / 1e9));
-  case WEFT_SFPU_SILU: return x / (1.0f + weft_expf(-x));
-  case WEFT_SFPU_RELU: return weft_inline_maximum_f32(x, 0.0f);
+  case WEFT_SFPU_RECIP: return weft_recipf(x);
+  case WEFT_SFPU_RSQRT: return weft_rsqrtf(x, node->over, node->eps_nano);
+  case WEFT_SFPU_SILU: return weft_siluf(x);
+  case WEFT_SFPU_RELU: return weft_reluf(x);
   case WEFT_SFPU_LN: return weft_logf(x);
   case WEFT_SFPU_TANH: return weft_tanhf(x);
   default: return weft_erff(x);

@@ -234,4 +234,24 @@ static inline float weft_inline_erff(float x) {
   return copysignf(weft_inline_select_f32(magnitude >= 0.75f, large, small), x);
 }
 
+/* ---- functions made of others: every operation rounds --------------------------------------------------------------
+ */
+
+static inline float weft_inline_recipf(float x) { return 1.0f / x; }
+
+/* 1 / sqrt(x / over + eps_nano / 1e9), the last quotient a constant that is rounded first. */
+static inline float weft_inline_rsqrtf(float x, uint64_t over, uint64_t eps_nano) {
+  float quotient = x / (float)over;
+  float sum = quotient + (float)((double)eps_nano / 1e9);
+  float root = sqrtf(sum);
+  return 1.0f / root;
+}
+
+static inline float weft_inline_siluf(float x) {
+  float denominator = 1.0f + weft_inline_expf(-x);
+  return x / denominator;
+}
+
+static inline float weft_inline_reluf(float x) { return weft_inline_maximum_f32(x, 0.0f); }
+
 #endif

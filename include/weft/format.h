@@ -95,5 +95,10 @@ float weft_expf(float x);
 float weft_logf(float x);
 float weft_tanhf(float x);
 float weft_erff(float x);
+/** 1 / x, 1 / sqrt(x / over + eps_nano / 1e9), x / (1 + exp(-x)), maximum(x, +0): each operation rounds. */
+float weft_recipf(float x);
+float weft_rsqrtf(float x, uint64_t over, uint64_t eps_nano);
+float weft_siluf(float x);
+float weft_reluf(float x);
 
 #endif

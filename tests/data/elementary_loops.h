@@ -3,7 +3,12 @@
 
 #include <stddef.h>
 
-enum { ELEMENTARY_LOOPS = 9 };
+enum {
+  ELEMENTARY_LOOPS = 15,
+  /* The parameters of the "rsqrt of a mean". */
+  ELEMENTARY_OVER = 5120,
+  ELEMENTARY_EPS_NANO = 10000,
+};
 
 typedef struct elementary_loop {
   const char *name;

@@ -1,25 +1,46 @@
-/* The exact values of the elementary functions, from MPFR, and the error of an fp32 result in units of its last place.
- */
+/* What a function of one fp32 value has to give. Two kinds of truth, of which a function has one or both:
+ * its definition, step by step, each step correctly rounded: the bits must be equal;
+ * the exact value of the real function: the result lies within a bound of it, in units of the last place.
+ *
+ * Doubles answer first, and MPFR wherever they might be wrong. One step (divide, square root, add) in doubles has a
+ * relative error of at most 2^-53: it decides when 2^-52 to either side rounds to the same fp32 number. For the real
+ * functions glibc documents at most 2 units of a double's last place, 2^-51; DOUBLE_ERROR is 128 times that. */
 #ifndef WEFT_TESTS_ELEMENTARY_TRUTH_H
 #define WEFT_TESTS_ELEMENTARY_TRUTH_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#define DOUBLE_ERROR 0x1p-44
+
+typedef struct questions {
+  bool always;        /* every question goes to MPFR, none to doubles */
+  uint64_t mpfr;      /* questions that MPFR answered */
+  bool double_failed; /* a double was further from MPFR's value than DOUBLE_ERROR */
+} questions;
 
 typedef struct elementary {
-  const char *name;
+  const char *name; /* of its loop, too */
   float (*ours)(float);
-  double (*libm)(double);
-  int (*mpfr)(void *result, const void *x); /* of mpfr_t at 100 bits */
+  float (*defined)(float x, questions *asked); /* may be NULL */
+  float (*special)(float x);                   /* exact, at zeros and infinities; of a negative number a NaN ... */
+  bool not_below_zero;                         /* ... where this is set */
+  double (*real)(double);                      /* NULL: no real function to compare with */
+  int (*mpfr)(void *result, const void *x);
+  double bound; /* units of the last place, where the exact value is an fp32 number */
+  float least;  /* the bound holds from this x on */
 } elementary;
 
-extern const elementary elementary_functions[4];
+enum { ELEMENTARY_FUNCTIONS = 9 };
+extern const elementary elementary_functions[ELEMENTARY_FUNCTIONS];
 
-/* Units of the last place that fp32 has at the size of `exact`. */
-double ulp_error(float result, double exact);
-/* The exact value of function f at x, as the nearest double. */
-double exact_value(const elementary *f, float x);
-/* Whether `result` is right where the exact value is not a finite fp32 number: NaN, infinities and what overflows to
- * them. *is_special says whether it is such a place. */
-bool special_is_right(float result, double exact, bool *is_special);
+/* a / b rounded to fp32. */
+float divided(float a, float b, questions *asked);
+
+/* Whether f may give `value` at x. *error is the distance from the exact value in units of the last place, 0 where
+ * there is no such value or nothing to compare with. */
+bool is_right(const elementary *f, float x, float value, questions *asked, double *error);
+
+bool same_number(float a, float b); /* the same bits, or two NaNs */
 
 #endif
