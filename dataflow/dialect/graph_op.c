@@ -38,7 +38,7 @@ void dialect_print_graph(weft_mlir_printer *p, const weft_mlir_op *op) {
 static bool segments_ok(const weft_mlir_op *op, const char *name, const weft_mlir_type *const *types, uint32_t count,
                         const char *file, weft_diag *diag) {
   const weft_mlir_attribute *a = weft_mlir_attribute_of(op, name);
-  if (!a || a->kind != WEFT_MLIR_DENSE_ARRAY || a->as.dense.elements != 3)
+  if (!a || a->kind != WEFT_MLIR_DENSE_ARRAY || !weft_mlir_is_integer(a->type, 32) || a->as.dense.elements != 3)
     return dialect_wrong(op, file, diag, NULL, "%s = array<i32: values, streams, memories> is needed", name);
   uint32_t values = dialect_segment(op, name, 0), streams = dialect_segment(op, name, 1),
            memories = dialect_segment(op, name, 2);
@@ -63,6 +63,29 @@ static bool order_ok(const weft_mlir_op *op, const weft_mlir_type *type, const c
   return good || dialect_wrong(op, file, diag, NULL, "weft.input_order must hold the place of each input");
 }
 
+/* Token ops, whose order means nothing, and ops that nobody knows. */
+static bool is_token_op(const weft_mlir_op *op) {
+  uint32_t code = weft_mlir_code(op);
+  return code == WEFT_MLIR_NO_CODE || (code >= WEFT_DATAFLOW_CONSTANT && code <= WEFT_DATAFLOW_STORE);
+}
+
+/* Rings are made of token ops. A body without any is a program: it is run from top to bottom. */
+static bool in_order(const weft_mlir_op *graph, const weft_mlir_block *body, const char *file, weft_diag *diag) {
+  for (const weft_mlir_op *op = body->first; op; op = op->next)
+    if (is_token_op(op)) return true;
+  for (const weft_mlir_op *op = weft_mlir_next(graph, graph); op; op = weft_mlir_next(graph, op)) {
+    const weft_mlir_op *at = op;
+    while (at->block != body) at = at->block->region->op;
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+      const weft_mlir_op *definition = weft_mlir_defining_op(op->operands[i]);
+      if (definition && definition->block == body && definition->mark >= at->mark)
+        return dialect_wrong(op, file, diag, "move the definition up",
+                             "operand %u is used before it is defined in line %u", i, definition->line);
+    }
+  }
+  return true;
+}
+
 bool dialect_verify_graph(const weft_mlir_op *op, const char *file, weft_diag *diag) {
   const weft_mlir_type *type = weft_mlir_function_type(op);
   const weft_mlir_block *body = weft_mlir_op_block(op, 0);
@@ -77,7 +100,7 @@ bool dialect_verify_graph(const weft_mlir_op *op, const char *file, weft_diag *d
     return dialect_wrong(op, file, diag, NULL, "the body must end in dataflow.graph.return");
   return segments_ok(op, "input_segments", type->inputs, type->input_count, file, diag) &&
          segments_ok(op, "result_segments", type->results, type->result_count, file, diag) &&
-         order_ok(op, type, file, diag);
+         order_ok(op, type, file, diag) && in_order(op, body, file, diag);
 }
 
 /* ---- return --------------------------------------------------------------------------------------------------- */

@@ -210,6 +210,7 @@ typedef struct block_name {
 typedef struct alias {
   const char *name;                     /* with its # or ! */
   const weft_mlir_attribute *attribute; /* of #, or a type attribute of ! */
+  uint64_t uses;                        /* of aliases in it, those in them counted again */
 } alias;
 
 /* A binding that a scope replaced, restored when it ends. */
@@ -255,6 +256,7 @@ struct weft_mlir_parser {
   uint32_t block_count;
   known_type known[KNOWN_TYPES];
   mlir_table aliases;
+  uint64_t alias_uses, alias_nested; /* so far; the second only inside aliases */
   /* stacks shared by all ops being read, so that an op costs no allocation of its own */
   weft_mlir_value **operand_stack;
   uint64_t operand_count, operand_capacity;
@@ -313,6 +315,8 @@ bool parser_location(weft_mlir_parser *parser, const weft_mlir_attribute **locat
 bool parser_symbol_reference(weft_mlir_parser *parser, const weft_mlir_attribute **attribute);
 /* The alias spelled so, with its # or !. */
 alias *parser_alias(const weft_mlir_parser *parser, const char *spelling, size_t length);
+/* Counts a use: aliases of aliases double what they stand for, so that a short text could stand for any size. */
+bool parser_use_alias(weft_mlir_parser *p, const alias *a);
 
 /* value names (parse_value.c) */
 bool parser_value_name(weft_mlir_parser *parser, const token *token, uint32_t *name);

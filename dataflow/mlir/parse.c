@@ -186,6 +186,8 @@ bool weft_mlir_parse_symbol(weft_mlir_parser *p, const char **name) {
   return true;
 }
 
+enum { ALIAS_LIMIT = 1 << 24 };
+
 typedef struct spelling {
   const char *text;
   size_t length;
@@ -199,6 +201,13 @@ static bool same_alias(const void *item, const void *key) {
 
 alias *parser_alias(const weft_mlir_parser *p, const char *text, size_t length) {
   return mlir_table_find(&p->aliases, mlir_hash(text, length), same_alias, &(spelling){text, length});
+}
+
+bool parser_use_alias(weft_mlir_parser *p, const alias *a) {
+  p->alias_uses += 1 + a->uses;
+  p->alias_nested += a->uses;
+  return p->alias_nested <= ALIAS_LIMIT ||
+         weft_mlir_fail(p, "aliases of aliases stand for more than %d attributes", ALIAS_LIMIT);
 }
 
 /* ---- whole files ---------------------------------------------------------------------------------------------- */
@@ -227,8 +236,10 @@ static bool parse_alias(weft_mlir_parser *p) {
   parser_advance(p);
   if (!parser_need(p, '=', "after the alias name")) return false;
   const weft_mlir_type *named;
+  uint64_t before = p->alias_uses;
   if (type ? !parser_type(p, &named) : !parser_attribute(p, NULL, &a->attribute)) return false;
   if (type) a->attribute = weft_mlir_type_attribute(p->context, named);
+  a->uses = p->alias_uses - before;
   return (a->attribute && mlir_table_add(&p->aliases, mlir_hash(a->name, length), a)) || parser_memory(p);
 }
 

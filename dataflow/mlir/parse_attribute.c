@@ -265,6 +265,7 @@ static bool dialect_attribute(weft_mlir_parser *p, const weft_mlir_attribute **a
   alias *a = memchr(name, '.', length) ? NULL : parser_alias(p, name - 1, length + 1);
   if (a) {
     *attribute = a->attribute;
+    if (!parser_use_alias(p, a)) return false;
     parser_advance(p);
     return true;
   }

@@ -187,6 +187,7 @@ static bool dialect_type(weft_mlir_parser *p, const weft_mlir_type **type) {
   alias *a = memchr(name, '.', length) ? NULL : parser_alias(p, name - 1, length + 1);
   if (a) {
     *type = a->attribute->as.type_value;
+    if (!parser_use_alias(p, a)) return false;
     parser_advance(p);
     return true;
   }

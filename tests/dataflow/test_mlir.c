@@ -206,6 +206,14 @@ static void test_messages(void **state) {
   expect_refused("func.func @f(%a: i32) -> i32 { return }", 1, "do not have the result types");
   expect_refused("func.func @f() { %0 = arith.addi %1, %1 : i32\n %1 = arith.constant 1 : i32\n return }", 1,
                  "used before it is defined in line 2");
+  expect_refused("dataflow.graph private @g(%s: none, %n: i32) -> (i32) {\n"
+                 "  %a = arith.addi %b, %b : i32\n  %b = arith.addi %n, %n : i32\n  dataflow.graph.return %s, %a "
+                 ": none, i32\n}\n",
+                 2, "used before it is defined in line 3");
+  expect_refused("dataflow.graph private @g(%s: none, %n: i32) -> (i32) {\n"
+                 "  %t = arith.constant true\n  scf.if %t {\n    %a = arith.addi %b, %b : i32\n  }\n"
+                 "  %b = arith.addi %n, %n : i32\n  dataflow.graph.return %s, %b : none, i32\n}\n",
+                 4, "used before it is defined in line 6");
   expect_refused("!t = !dataflow.channel\n", 1, "takes 1 parameters");
   expect_refused("func.func @f(%c: i32) { func.func @g() { %0 = arith.addi %c, %c : i32 return } return }", 1,
                  "is used but not defined");
@@ -347,13 +355,29 @@ static void test_affine(void **state) {
   world_free(&w);
 }
 
+/** Aliases of aliases stand for sizes that no memory has. */
+static void test_aliases_are_bounded(void **state) {
+  (void)state;
+  static const char *const forms[] = {"#a0 = 1\n", "#a%d = [#a%d, #a%d]\n", "!a0 = i32\n",
+                                      "!a%d = tuple<!a%d, !a%d>\n"};
+  for (int form = 0; form < 4; form += 2) {
+    weft_text text = {0};
+    weft_text_puts(&text, forms[form]);
+    for (int i = 1; i < 60; i++) weft_text_printf(&text, forms[form + 1], i, i - 1, i - 1);
+    expect_refused(text.data, 24, "aliases of aliases stand for more than");
+    weft_text_free(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trips), cmocka_unit_test(test_dataflow_forms), cmocka_unit_test(test_generic_forms),
-      cmocka_unit_test(test_numbers),     cmocka_unit_test(test_narrow_floats),  cmocka_unit_test(test_several_modules),
-      cmocka_unit_test(test_locations),   cmocka_unit_test(test_messages),       cmocka_unit_test(test_caret),
-      cmocka_unit_test(test_depth),       cmocka_unit_test(test_hostile_bytes),  cmocka_unit_test(test_clone_and_set),
-      cmocka_unit_test(test_affine),
+      cmocka_unit_test(test_round_trips),   cmocka_unit_test(test_dataflow_forms),
+      cmocka_unit_test(test_generic_forms), cmocka_unit_test(test_numbers),
+      cmocka_unit_test(test_narrow_floats), cmocka_unit_test(test_several_modules),
+      cmocka_unit_test(test_locations),     cmocka_unit_test(test_messages),
+      cmocka_unit_test(test_caret),         cmocka_unit_test(test_depth),
+      cmocka_unit_test(test_hostile_bytes), cmocka_unit_test(test_clone_and_set),
+      cmocka_unit_test(test_affine),        cmocka_unit_test(test_aliases_are_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

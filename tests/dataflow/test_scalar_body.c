@@ -245,7 +245,8 @@ static void test_refusals(void **state) {
   expect_no_cells(
       "dataflow.graph private @f(%s: none, %a: i32, %c: i1) -> (i32) attributes {input_segments = array<i32: "
       "2, 0, 0>, result_segments = array<i32: 1, 0, 0>} {\n%r = arith.addi %q, %a : i32\n"
-      "%q = arith.addi %a, %a : i32\ndataflow.graph.return %s, %r : none, i32\n}\n",
+      "%q = arith.addi %a, %a : i32\n%t = dataflow.constant %s {const_value = 1 : i32} : i32\n"
+      "dataflow.graph.return %s, %r : none, i32\n}\n",
       2, "an operand comes from a ring, or later");
 }
 
