@@ -104,6 +104,10 @@ static int run_program(const bench_plan *plan, const bench_group *group, int ran
   char program[PATH_MAX + 80], count[16];
   snprintf(program, sizeof program, "%s/weft-bench-%s", plan->programs, group->name);
   snprintf(count, sizeof count, "%d", ranks);
+  if (access(program, X_OK) != 0) {
+    weft_tool_error("./demo builds only what it needs: ninja -C build/default builds all", "%s is not built", program);
+    return 127;
+  }
   const char *arguments[24];
   int n = 0;
   if (ranks) {
