@@ -31,13 +31,18 @@ static bool result_list(weft_mlir_parser *p) {
   return parser_type(p, &type) && push(p, type);
 }
 
+/* The types pushed since `base`; NULL while none ever was. */
+static const weft_mlir_type **pushed_since(const weft_mlir_parser *p, uint64_t base) {
+  return p->type_stack ? p->type_stack + base : NULL;
+}
+
 static bool function_type(weft_mlir_parser *p, const weft_mlir_type **type) {
   uint64_t base = p->type_count;
   parser_advance(p);
   if (!type_list(p, ')')) return false;
   uint64_t middle = p->type_count;
   if (!weft_mlir_expect(p, "->") || !result_list(p)) return false;
-  *type = weft_mlir_function(p->context, p->type_stack + base, (uint32_t)(middle - base), p->type_stack + middle,
+  *type = weft_mlir_function(p->context, pushed_since(p, base), (uint32_t)(middle - base), pushed_since(p, middle),
                              (uint32_t)(p->type_count - middle));
   p->type_count = base;
   return *type || parser_memory(p);
@@ -141,7 +146,7 @@ static bool tuple_type(weft_mlir_parser *p, const weft_mlir_type **type) {
   parser_advance(p);
   if (!parser_need(p, '<', "after tuple") || !type_list(p, '>')) return false;
   weft_mlir_type shape = {.kind = WEFT_MLIR_TUPLE_TYPE, .input_count = (uint32_t)(p->type_count - base)};
-  shape.inputs = p->type_stack + base;
+  shape.inputs = pushed_since(p, base);
   *type = weft_mlir_type_get(p->context, &shape);
   p->type_count = base;
   return *type || parser_memory(p);

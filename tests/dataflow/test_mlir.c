@@ -355,6 +355,13 @@ static void test_affine(void **state) {
   world_free(&w);
 }
 
+/** Types that are lists of no types, before any other type was read. */
+static void test_first_types_are_empty(void **state) {
+  (void)state;
+  expect_round_trip("!f = () -> ()\n\"a.b\"() {t = !f} : () -> ()");
+  expect_round_trip("!t = tuple<>\n\"a.b\"() {t = !t} : () -> ()");
+}
+
 /** Aliases of aliases stand for sizes that no memory has. */
 static void test_aliases_are_bounded(void **state) {
   (void)state;
@@ -371,13 +378,21 @@ static void test_aliases_are_bounded(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trips),   cmocka_unit_test(test_dataflow_forms),
-      cmocka_unit_test(test_generic_forms), cmocka_unit_test(test_numbers),
-      cmocka_unit_test(test_narrow_floats), cmocka_unit_test(test_several_modules),
-      cmocka_unit_test(test_locations),     cmocka_unit_test(test_messages),
-      cmocka_unit_test(test_caret),         cmocka_unit_test(test_depth),
-      cmocka_unit_test(test_hostile_bytes), cmocka_unit_test(test_clone_and_set),
-      cmocka_unit_test(test_affine),        cmocka_unit_test(test_aliases_are_bounded),
+      cmocka_unit_test(test_round_trips),
+      cmocka_unit_test(test_dataflow_forms),
+      cmocka_unit_test(test_generic_forms),
+      cmocka_unit_test(test_numbers),
+      cmocka_unit_test(test_narrow_floats),
+      cmocka_unit_test(test_several_modules),
+      cmocka_unit_test(test_locations),
+      cmocka_unit_test(test_messages),
+      cmocka_unit_test(test_caret),
+      cmocka_unit_test(test_depth),
+      cmocka_unit_test(test_hostile_bytes),
+      cmocka_unit_test(test_clone_and_set),
+      cmocka_unit_test(test_affine),
+      cmocka_unit_test(test_aliases_are_bounded),
+      cmocka_unit_test(test_first_types_are_empty),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
