@@ -25,24 +25,31 @@ static bool put_extent(emitter *e, const weft_mlir_op *alloc, const weft_mlir_va
   return true;
 }
 
+bool emit_count(emitter *e, const weft_mlir_op *alloc, emit_extent *extent) {
+  const weft_mlir_type *type = alloc->results[0].type;
+  uint32_t dynamic = 0;
+  emit_line(e, "  uint64_t count = 1;");
+  for (uint32_t i = 0; i < type->rank; i++) {
+    if (type->extents[i] >= 0)
+      emit_line(e, "  if (__builtin_mul_overflow(count, UINT64_C(%llu), &count)) count = UINT64_MAX;",
+                (unsigned long long)type->extents[i]);
+    else if (dynamic >= alloc->operand_count || !extent(e, alloc, alloc->operands[dynamic++]))
+      return false;
+  }
+  return true;
+}
+
 static bool make(emitter *e, const weft_mlir_op *op) {
   enum { MOST_BITS = 28 };
   const weft_mlir_type *type = op->results[0].type;
   const char *why;
   uint64_t row;
   c_type c;
-  uint32_t mark = op->results[0].mark, dynamic = 0;
+  uint32_t mark = op->results[0].mark;
   if (!weft_memref_rows(type, &row, &why)) return emit_refuse(e, op, NULL, why);
   if (!emit_type(type->element, &c) || !c.name) return emit_refuse(e, op, NULL, "the element type has no C type");
   emit_line(e, "{");
-  emit_line(e, "  uint64_t count = 1;");
-  for (uint32_t i = 0; i < type->rank; i++) {
-    if (type->extents[i] >= 0)
-      emit_line(e, "  if (__builtin_mul_overflow(count, UINT64_C(%llu), &count)) count = UINT64_MAX;",
-                (unsigned long long)type->extents[i]);
-    else if (dynamic >= op->operand_count || !put_extent(e, op, op->operands[dynamic++]))
-      return false;
-  }
+  if (!emit_count(e, op, put_extent)) return false;
   emit_line(e, "  if (count > UINT64_C(1) << %d) WEFT_DF_FAULT(%u, \"%s\");", MOST_BITS, op->line,
             weft_fault_text(WEFT_FAULT_SIZE));
   emit_line(e, "  a%u = (weft_df_memory){calloc(count + 1, sizeof(%s)), count, calloc(count + 1, 1)};", mark, c.name);

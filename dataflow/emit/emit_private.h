@@ -49,6 +49,10 @@ bool emit_structured(emitter *e, const weft_mlir_op *entry, uint32_t number);
 bool emit_machine(emitter *e, const weft_mlir_op *graph, uint32_t number);
 /* Loops from a token network that came from structured control; false without a message when it did not. */
 bool emit_loops(emitter *e, const weft_mlir_op *graph, uint32_t number, bool *possible);
+/* Multiplies `count` by an extent of an allocation that is computed; UINT64_MAX when it has no size. */
+typedef bool emit_extent(emitter *e, const weft_mlir_op *alloc, const weft_mlir_value *extent);
+/* Declares `count`, the elements of an allocation. */
+bool emit_count(emitter *e, const weft_mlir_op *alloc, emit_extent *extent);
 /* Makes the memories a<mark> of a token graph's allocations; whatever fails on the way, all can be freed. */
 bool emit_allocations(emitter *e, const weft_mlir_op *graph);
 void emit_head(emitter *e, const weft_mlir_op *entry, uint32_t number);

@@ -137,24 +137,22 @@ static bool emit_copy(body_emitter *b, const weft_mlir_op *op) {
   return true;
 }
 
+static bool put_extent(emitter *e, const weft_mlir_op *alloc, const weft_mlir_value *extent) {
+  (void)alloc;
+  emit_line(e, "  if (v%u < 0 || __builtin_mul_overflow(count, (uint64_t)v%u, &count)) count = UINT64_MAX;",
+            extent->mark, extent->mark);
+  return true;
+}
+
 /* One buffer a launch: a<mark> holds it, freed at the end. */
 static bool emit_alloc(body_emitter *b, const weft_mlir_op *op) {
   c_type c;
   emitter *e = b->e;
   const weft_mlir_type *type = op->results[0].type;
   if (!memory_type(b, op, type, &c)) return false;
-  uint32_t a = op->results[0].mark, dynamic = 0;
+  uint32_t a = op->results[0].mark;
   emit_line(e, "{");
-  emit_line(e, "  uint64_t count = 1;");
-  for (uint32_t i = 0; i < type->rank; i++) {
-    if (type->extents[i] >= 0)
-      emit_line(e, "  if (__builtin_mul_overflow(count, UINT64_C(%llu), &count)) count = UINT64_MAX;",
-                (unsigned long long)type->extents[i]);
-    else
-      emit_line(e, "  if (v%u < 0 || __builtin_mul_overflow(count, (uint64_t)v%u, &count)) count = UINT64_MAX;",
-                op->operands[dynamic]->mark, op->operands[dynamic]->mark);
-    dynamic += type->extents[i] < 0;
-  }
+  if (!emit_count(e, op, put_extent)) return false;
   emit_line(e, "  if (count > (1u << 28) || (a%u.data && a%u.count != count)) WEFT_DF_FAULT(%u, \"%s\");", a, a,
             op->line, weft_fault_text(WEFT_FAULT_SIZE));
   emit_line(e, "  if (!a%u.data) {", a);
