@@ -19,6 +19,7 @@ bool dialect_is_channel(const weft_mlir_type *type);
 /* Graphs (graph_op.c). */
 bool dialect_parse_graph(weft_mlir_parser *parser, weft_mlir_state *state);
 void dialect_print_graph(weft_mlir_printer *printer, const weft_mlir_op *op);
+bool dialect_graph_is_ordered(const weft_mlir_op *op);
 bool dialect_verify_graph(const weft_mlir_op *op, const char *file, weft_diag *diag);
 bool dialect_parse_graph_return(weft_mlir_parser *parser, weft_mlir_state *state);
 void dialect_print_graph_return(weft_mlir_printer *printer, const weft_mlir_op *op);

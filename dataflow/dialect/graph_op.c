@@ -70,19 +70,9 @@ static bool is_token_op(const weft_mlir_op *op) {
 }
 
 /* Rings are made of token ops. A body without any is a program: it is run from top to bottom. */
-static bool in_order(const weft_mlir_op *graph, const weft_mlir_block *body, const char *file, weft_diag *diag) {
-  for (const weft_mlir_op *op = body->first; op; op = op->next)
-    if (is_token_op(op)) return true;
-  for (const weft_mlir_op *op = weft_mlir_next(graph, graph); op; op = weft_mlir_next(graph, op)) {
-    const weft_mlir_op *at = op;
-    while (at->block != body) at = at->block->region->op;
-    for (uint32_t i = 0; i < op->operand_count; i++) {
-      const weft_mlir_op *definition = weft_mlir_defining_op(op->operands[i]);
-      if (definition && definition->block == body && definition->mark >= at->mark)
-        return dialect_wrong(op, file, diag, "move the definition up",
-                             "operand %u is used before it is defined in line %u", i, definition->line);
-    }
-  }
+bool dialect_graph_is_ordered(const weft_mlir_op *graph) {
+  for (const weft_mlir_op *op = weft_mlir_op_block(graph, 0)->first; op; op = op->next)
+    if (is_token_op(op)) return false;
   return true;
 }
 
@@ -100,7 +90,7 @@ bool dialect_verify_graph(const weft_mlir_op *op, const char *file, weft_diag *d
     return dialect_wrong(op, file, diag, NULL, "the body must end in dataflow.graph.return");
   return segments_ok(op, "input_segments", type->inputs, type->input_count, file, diag) &&
          segments_ok(op, "result_segments", type->results, type->result_count, file, diag) &&
-         order_ok(op, type, file, diag) && in_order(op, body, file, diag);
+         order_ok(op, type, file, diag);
 }
 
 /* ---- return --------------------------------------------------------------------------------------------------- */

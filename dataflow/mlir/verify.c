@@ -9,6 +9,8 @@ typedef struct verifier {
   const char *file;
   weft_diag *diag;
   bool failed;
+  const weft_mlir_op *asked; /* the op that last told whether its order means something, */
+  bool ordered;              /* and what it said */
 } verifier;
 
 static WEFT_PRINTF(4, 5) void complain(verifier *v, const weft_mlir_op *op, const char *hint, const char *format, ...) {
@@ -24,7 +26,15 @@ static WEFT_PRINTF(4, 5) void complain(verifier *v, const weft_mlir_op *op, cons
 static bool trait(const weft_mlir_op *op, uint32_t which) { return op->name->spec && op->name->spec->traits & which; }
 
 /* Ops whose regions may use a value above its definition: those that say so and those nobody registered. */
-static bool graph_like(const weft_mlir_op *op) { return !op->name->spec || trait(op, WEFT_MLIR_GRAPH); }
+static bool graph_like(verifier *v, const weft_mlir_op *op) {
+  const weft_mlir_op_spec *spec = op->name->spec;
+  if (!spec) return true;
+  if (!trait(op, WEFT_MLIR_GRAPH)) return false;
+  if (!spec->ordered) return true;
+  if (v->asked != op) v->ordered = spec->ordered(op);
+  v->asked = op;
+  return !v->ordered;
+}
 
 /* Marks number the ops of a block in order. */
 /* Whether `value` may be used by `op`: defined in a block that holds `op` at some depth, before it unless that region's
@@ -47,8 +57,8 @@ static void check_operand(verifier *v, const weft_mlir_op *op, uint32_t index) {
     return;
   }
   const weft_mlir_op *definition = weft_mlir_defining_op(value);
-  if (!definition || graph_like(home->op) || home->first != home->last) return;
-  if (definition->mark >= at->mark)
+  if (!definition || home->first != home->last) return;
+  if (definition->mark >= at->mark && !graph_like(v, home->op))
     complain(v, op, "move the definition up", "operand %u is used before it is defined in line %u", index,
              definition->line);
 }

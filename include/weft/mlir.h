@@ -354,6 +354,8 @@ struct weft_mlir_op_spec {
   /** Rules beyond the format's; adds to diag and returns false. May be NULL. `file` names the text in places. */
   bool (*verify)(const weft_mlir_op *op, const char *file, weft_diag *diag);
   const char *implicit; /**< with WEFT_MLIR_IMPLICIT_END */
+  /** With WEFT_MLIR_GRAPH: whether the order of this op's one block means something after all. May be NULL: never. */
+  bool (*ordered)(const weft_mlir_op *op);
 };
 
 /** One type of a dialect. Without functions its parameters are attributes or types between < and >. */
