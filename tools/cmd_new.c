@@ -246,10 +246,7 @@ static int run(int argc, char **argv, request *r, const weft_usage *usage, maker
        .target = &(r).output,                                                                                          \
        .argument = "NAME",                                                                                             \
        .help = "dataset of the result"},                                                                               \
-  {                                                                                                                    \
-    .name = "file", .letter = 'o', .kind = WEFT_OPTION_TEXT, .target = &(r).file, .argument = "FILE",                  \
-    .help = "where the program goes (default: standard output)"                                                        \
-  }
+      WEFT_NEW_FILE_OPTION((r).file)
 
 static int new_mlp(int argc, char **argv) {
   request r = {.dtype = "fp32", .name = "mlp", .input = "x", .output = "logits", .file = "-", .batch = 1};

@@ -22,6 +22,34 @@ weft_status weft_tool_entry(const weft_tool_module *module, const char *name, we
 typedef struct weft_tool_inputs {
   weft_option_list args, memories, streams;
 } weft_tool_inputs;
+/** Rows of the options by which a command chooses an entry, binds its inputs or takes a case; what they say of the
+ * entry, of waiting tokens and of the case is the command's. `o` has graph, inputs and case_path. */
+#define WEFT_TOOL_ENTRY_OPTIONS(o, graph_help, stream_help, case_help)                                                 \
+  {.name = "graph", .kind = WEFT_OPTION_TEXT, .target = &(o).graph, .argument = "NAME", .help = graph_help},           \
+      {.name = "arg",                                                                                                  \
+       .kind = WEFT_OPTION_LIST,                                                                                       \
+       .target = &(o).inputs.args,                                                                                     \
+       .argument = "I=VALUE",                                                                                          \
+       .help = "the value of input I, the start not counted"},                                                         \
+      {.name = "mem",                                                                                                  \
+       .kind = WEFT_OPTION_LIST,                                                                                       \
+       .target = &(o).inputs.memories,                                                                                 \
+       .argument = "I=WHAT",                                                                                           \
+       .help = "the memory of input I: [1, 2], a JSON file, FILE.h5:/x, or @J for that of input J"},                   \
+      {.name = "stream",                                                                                               \
+       .kind = WEFT_OPTION_LIST,                                                                                       \
+       .target = &(o).inputs.streams,                                                                                  \
+       .argument = "I=WHAT",                                                                                           \
+       .help = stream_help},                                                                                           \
+  {                                                                                                                    \
+    .name = "case", .kind = WEFT_OPTION_TEXT, .target = &(o).case_path, .argument = "JSON", .help = case_help          \
+  }
+/** Where the memories go after the run. `o` has output. */
+#define WEFT_TOOL_MEMORIES_OPTION(o)                                                                                   \
+  {                                                                                                                    \
+    .name = "output", .letter = 'o', .kind = WEFT_OPTION_TEXT, .target = &(o).output, .argument = "FILE.h5",           \
+    .help = "write the memories to HDF5"                                                                               \
+  }
 void weft_tool_inputs_free(weft_tool_inputs *inputs);
 
 /** One binding an input of the entry's function type, with what the bindings own. Starts zeroed. */

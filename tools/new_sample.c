@@ -39,12 +39,7 @@ static int run(weft_sample_kind kind, const char *synopsis, const char *about, c
        .choices = "fp32|bf16|fp16",
        .help = "format of x and of matrices (default fp32)"},
       {.name = "name", .kind = WEFT_OPTION_TEXT, .target = &sample.name, .help = "name of the program"},
-      {.name = "file",
-       .letter = 'o',
-       .kind = WEFT_OPTION_TEXT,
-       .target = &file,
-       .argument = "FILE",
-       .help = "where the program goes (default: standard output)"},
+      WEFT_NEW_FILE_OPTION(file),
       {0}};
   const weft_usage usage = {
       .synopsis = synopsis, .about = about, .example = example, .options = options, .least = 0, .most = 0};
@@ -106,12 +101,7 @@ int weft_new_decoder(int argc, char **argv) {
        .target = &decoder.trip,
        .help = "take the position from the input pos, and read values up to it only: run with --advance pos"},
       {.name = "name", .kind = WEFT_OPTION_TEXT, .target = &decoder.name, .help = "name of the program"},
-      {.name = "file",
-       .letter = 'o',
-       .kind = WEFT_OPTION_TEXT,
-       .target = &file,
-       .argument = "FILE",
-       .help = "where the program goes (default: standard output)"},
+      WEFT_NEW_FILE_OPTION(file),
       {0}};
 #undef COUNT
   const weft_usage usage = {

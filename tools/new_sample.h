@@ -10,6 +10,13 @@ WEFT_SAMPLES(WEFT_DECLARE_SAMPLE)
 
 int weft_new_decoder(int argc, char **argv);
 
+/** The row of the option that says where the program goes. */
+#define WEFT_NEW_FILE_OPTION(path)                                                                                     \
+  {                                                                                                                    \
+    .name = "file", .letter = 'o', .kind = WEFT_OPTION_TEXT, .target = &(path), .argument = "FILE",                    \
+    .help = "where the program goes (default: standard output)"                                                        \
+  }
+
 /** Lowers a graph and writes the program. */
 weft_status weft_new_write(const weft_graph *graph, const char *path, weft_diag *diag);
 

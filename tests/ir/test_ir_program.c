@@ -241,6 +241,11 @@ static void copies(void **state) {
   weft_program_free(to);
 }
 
+static void assert_parts(const weft_text *text, const char *const *parts, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!strstr(text->data, parts[i])) fail_msg("%s is not in:\n%s", parts[i], text->data);
+}
+
 static void shown(void **state) {
   (void)state;
   weft_program *program = case_program("scheduled-gemm-2x2-multicast");
@@ -254,8 +259,7 @@ static void shown(void **state) {
                                       "multicast: 2 row groups, 2 column groups\n",
                                       "schedule: 12 engine programs of ",
                                       " classes, 136 ops\n"};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    if (!strstr(text.data, parts[i])) fail_msg("%s is not in:\n%s", parts[i], text.data);
+  assert_parts(&text, parts, sizeof parts / sizeof *parts);
   weft_text_free(&text);
   weft_program_free(program);
 }
@@ -272,8 +276,7 @@ static void shown_as_json(void **state) {
       "\"semaphores\": 4, \"items\": 4, \"ops\": 136}",
       "{\"name\": \"A\", \"role\": \"Input\", \"dtype\": \"Fp32\", \"rows\": 128, \"cols\": 96, \"bytes\": 49152, ",
       "\"bytes\": 49152, \"chip\": null, \"dataset\": null}"};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    if (!strstr(text.data, parts[i])) fail_msg("%s is not in:\n%s", parts[i], text.data);
+  assert_parts(&text, parts, sizeof parts / sizeof *parts);
   weft_text_free(&text);
   weft_program_free(program);
 }
@@ -307,8 +310,7 @@ static void machine_drawn(void **state) {
                                       "  n0 -> n6 [color=\"#1f5fbf\", penwidth=1.5, constraint=false];\n",
                                       "  n6 -> n3 [color=\"#1f5fbf\"",
                                       "    n0 -> n3 [style=invis, weight=20];\n"};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    if (!strstr(text.data, parts[i])) fail_msg("%s is not in:\n%s", parts[i], text.data);
+  assert_parts(&text, parts, sizeof parts / sizeof *parts);
   weft_text_free(&text);
   uint32_t nowhere = UINT32_MAX - 1;
   for (uint64_t s = 0; s < program->stage_count; s++) {
