@@ -183,6 +183,7 @@ typedef struct forward {
   uint32_t number;
   uint32_t line, offset; /* of the first use */
   uint32_t floor;        /* the isolation it was used in */
+  uint32_t scope;        /* the outermost it was used in: what deeper regions define is not meant */
   struct forward_slot *slots;
 } forward;
 

@@ -114,7 +114,7 @@ static bool settle(weft_mlir_parser *p, uint32_t name, const forward *f, weft_ml
 static bool settle_all(weft_mlir_parser *p, uint32_t name, binding *b, weft_mlir_value *values, uint32_t count) {
   for (forward **link = &b->forward; *link;) {
     forward *f = *link;
-    if (f->floor != p->floor) {
+    if (f->floor != p->floor || f->scope < p->scope) {
       link = &f->next;
       continue;
     }
@@ -148,7 +148,10 @@ static weft_mlir_value *use_forward(weft_mlir_parser *p, weft_mlir_operand use, 
   uint32_t number = use.number == UINT32_MAX ? 0 : use.number;
   for (forward *f = b->forward; f; f = f->next)
     if (f->number == number && f->floor == p->floor) {
-      if (f->value.type == type) return &f->value;
+      if (f->value.type == type) {
+        if (p->scope < f->scope) f->scope = p->scope;
+        return &f->value;
+      }
       parser_fail_at(p, use.line, p->begin + use.offset, "%s is used here as %s, and as %s in line %u",
                      spelling(p, use.name), type_spelling(p, type), type_spelling(p, f->value.type), f->line);
       return NULL;
@@ -158,7 +161,12 @@ static weft_mlir_value *use_forward(weft_mlir_parser *p, weft_mlir_operand use, 
     parser_memory(p);
     return NULL;
   }
-  *f = (forward){.next = b->forward, .number = number, .line = use.line, .offset = use.offset, .floor = p->floor};
+  *f = (forward){.next = b->forward,
+                 .number = number,
+                 .line = use.line,
+                 .offset = use.offset,
+                 .floor = p->floor,
+                 .scope = p->scope};
   f->value = (weft_mlir_value){.type = type, .owner = f, .mark = MARK_FORWARD};
   b->forward = f;
   p->open_forwards++;

@@ -214,6 +214,12 @@ static void test_messages(void **state) {
                  "  %t = arith.constant true\n  scf.if %t {\n    %a = arith.addi %b, %b : i32\n  }\n"
                  "  %b = arith.addi %n, %n : i32\n  dataflow.graph.return %s, %b : none, i32\n}\n",
                  4, "used before it is defined in line 6");
+  // an op does not see what its own regions define, also where an earlier region asked for the same name
+  expect_refused("func.func @f(%a: index) {\n scf.for %i = %a to %i step %a {\n }\n return\n}\n", 2,
+                 "%i is used but not defined");
+  expect_refused("func.func @f(%a: index) {\n scf.for %j = %a to %a step %a {\n %k = arith.addi %i, %a : index\n }\n"
+                 " scf.for %i = %a to %i step %a {\n }\n return\n}\n",
+                 3, "%i is used but not defined");
   expect_refused("!t = !dataflow.channel\n", 1, "takes 1 parameters");
   expect_refused("func.func @f(%c: i32) { func.func @g() { %0 = arith.addi %c, %c : i32 return } return }", 1,
                  "is used but not defined");
