@@ -7,7 +7,7 @@
 #include "tiles_private.h"
 
 enum {
-  COLUMN_BLOCK = 512,     /* columns that share one packing of b, where their tiles keep levels */
+  COLUMN_BLOCK = 1024,    /* columns that share one packing of b, where their tiles keep levels */
   PACKED_BYTES = 8 << 20, /* of b, where they do not */
   STREAM_ROWS = 4,        /* rows up to which b is read once, row by row */
   PACK_PANELS = 8,        /* panels a task of packing takes */

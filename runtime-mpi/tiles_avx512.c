@@ -7,8 +7,8 @@ typedef __m512i vector_i32, vector_i16;
 #define LANES 16
 #define TILE_ROWS 14
 #define TILE_VECTORS 2
-#define TILE_DEPTH 1024
-#define TILE_BLOCK_ROWS 84
+#define TILE_DEPTH 2048
+#define TILE_BLOCK_ROWS 42
 #define TILE_CASES(CASE)                                                                                               \
   CASE(1)                                                                                                              \
   CASE(2)                                                                                                              \
