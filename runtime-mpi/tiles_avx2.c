@@ -7,8 +7,8 @@ typedef __m256i vector_i32, vector_i16;
 #define LANES 8
 #define TILE_ROWS 6
 #define TILE_VECTORS 2
-#define TILE_DEPTH 512
-#define TILE_BLOCK_ROWS 72
+#define TILE_DEPTH 1024
+#define TILE_BLOCK_ROWS 24
 #define TILE_CASES(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
 #define I8_ROWS 6
 #define I8_VECTORS 2

@@ -181,6 +181,11 @@ static void random_shape(uint64_t seed) {
   bool floats = weft_format_is_float(formats[0]);
   bench_product product = {
       .m = random_extent(&state, 300), .n = random_extent(&state, 300), .k = random_extent(&state, 1500)};
+  if (weft_random_next(&state) % 4 == 0) { /* several K blocks, and now and then several blocks of columns */
+    product.m = random_extent(&state, 50);
+    product.n = random_extent(&state, weft_random_next(&state) % 4 ? 100 : 1500);
+    product.k = random_extent(&state, 9000);
+  }
   product.a = formats[0];
   product.b = formats[1];
   product.out = formats[2];
