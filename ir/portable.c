@@ -112,8 +112,19 @@ static void look_inside(search *f, const shape *s, const void *at) {
   }
 }
 
+/* A meaning rather than a field: elsewhere the sites of a group's rectangle are on chip 0. */
+static void look_at_groups(search *f, const weft_placement *placement) {
+  for (uint64_t g = 0; placement && g < placement->group_count; g++) {
+    if (placement->groups[g].sender.chip == 0) continue;
+    static const char what[] = "a multicast on a chip other than 0";
+    f->length = (size_t)snprintf(f->path, sizeof f->path, "placement.groups[%" PRIu64 "].sender.chip", g);
+    found(f, what, sizeof what - 1);
+  }
+}
+
 weft_status weft_program_portable(const weft_program *program, weft_diag *diag) {
   search f = {.diag = diag, .status = WEFT_OK};
   look_inside(&f, &weft_schema_program, program);
+  look_at_groups(&f, program->placement);
   return f.status;
 }

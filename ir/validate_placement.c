@@ -188,6 +188,14 @@ static bool too_wide(const weft_rect *r) {
   return (r->x0 == 0 && r->x1 == UINT16_MAX) || (r->y0 == 0 && r->y1 == UINT16_MAX);
 }
 
+/* A group is on its sender's chip where its sender is there. Otherwise it is looked for on chip 0, as the seed does
+ * with every group. */
+static uint16_t chip_of(const check *c, const members *m, const weft_group *g) {
+  uint64_t s = 0;
+  bool there = members_at(m, g->id, g->sender, &s) && c->program->stages[s].kind == WEFT_STAGE_LOAD;
+  return there ? g->sender.chip : 0;
+}
+
 /* False after a fault. Every site has a member of its own, so the walk ends after as many sites as there are stages. */
 static bool check_group(check *c, const members *m, const weft_group *g) {
   const char *reason = shape_fault(g);
@@ -200,9 +208,10 @@ static bool check_group(check *c, const members *m, const weft_group *g) {
     return false;
   }
   likeness like = {0};
+  const uint16_t chip = chip_of(c, m, g);
   for (uint32_t y = g->rect.y0; y <= g->rect.y1; y++)
     for (uint32_t x = g->rect.x0; x <= g->rect.x1; x++) {
-      weft_site where = {.x = (uint16_t)x, .y = (uint16_t)y};
+      weft_site where = {(uint16_t)x, (uint16_t)y, chip};
       if (!check_member(c, m, g, where, &like)) return false;
     }
   return true;

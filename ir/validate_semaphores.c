@@ -129,30 +129,39 @@ static bool check_ready_counter(traffic *t, const weft_semaphore *sem) {
   return ops == resets || REPORT(t->c, SEMAPHORE_NOT_RESET, semaphore(sem->id), number(ops), number(resets));
 }
 
-/* (operand, x and y of a site) -> one more than the first group of the operand that holds the site. */
-static void index_groups(const check *c, weft_tally *first) {
+/* The first groups that hold a site, by operand: one more than the group. */
+typedef struct holders {
+  weft_tally here;     /* (operand, site): on the site's chip */
+  weft_tally anywhere; /* (operand, x and y): on any chip, as the seed looks for them */
+} holders;
+
+static void index_group(weft_tally *first, uint32_t operand, weft_site where, uint64_t group) {
+  if (!weft_tally_has(first, operand, site_key(where))) weft_tally_add(first, operand, site_key(where), group + 1);
+}
+
+static void index_groups(const check *c, holders *first) {
   const weft_placement *pl = c->program->placement;
   for (uint64_t i = 0; pl && i < pl->group_count; i++) {
-    const weft_rect *r = &pl->groups[i].rect;
-    for (uint32_t y = r->y0; y <= r->y1; y++)
-      for (uint32_t x = r->x0; x <= r->x1; x++) {
-        uint64_t where = site_key((weft_site){.x = (uint16_t)x, .y = (uint16_t)y});
-        if (!weft_tally_has(first, pl->groups[i].operand, where))
-          weft_tally_add(first, pl->groups[i].operand, where, i + 1);
+    const weft_group *g = &pl->groups[i];
+    for (uint32_t y = g->rect.y0; y <= g->rect.y1; y++)
+      for (uint32_t x = g->rect.x0; x <= g->rect.x1; x++) {
+        index_group(&first->here, g->operand, (weft_site){(uint16_t)x, (uint16_t)y, g->sender.chip}, i);
+        index_group(&first->anywhere, g->operand, (weft_site){(uint16_t)x, (uint16_t)y, 0}, i);
       }
   }
 }
 
 /* How often the site's flag is set: by its sender, or by all when it has none. */
-static uint64_t sets_for(const traffic *t, const weft_tally *first_group, const weft_semaphore *sem, weft_site where) {
+static uint64_t sets_for(const traffic *t, const holders *first, const weft_semaphore *sem, weft_site where) {
+  uint64_t holder = sem->has_operand ? weft_tally_get(&first->here, sem->operand, site_key(where)) : 0;
   where.chip = 0;
-  uint64_t holder = sem->has_operand ? weft_tally_get(first_group, sem->operand, site_key(where)) : 0;
+  if (!holder && sem->has_operand) holder = weft_tally_get(&first->anywhere, sem->operand, site_key(where));
   if (!holder) return t->sets[sem->id];
   const weft_group *g = &t->c->program->placement->groups[holder - 1];
   return weft_tally_get(&t->valid_sets, sem->id, site_key(g->sender));
 }
 
-static bool check_valid_flag(traffic *t, const weft_tally *first_group, const weft_semaphore *sem) {
+static bool check_valid_flag(traffic *t, const holders *first_group, const weft_semaphore *sem) {
   for (uint64_t i = 0; i < sem->site_count; i++) {
     uint64_t where = site_key(sem->sites[i]);
     uint64_t waits = weft_tally_get(&t->valid_waits, sem->id, where);
@@ -169,7 +178,7 @@ static bool check_valid_flag(traffic *t, const weft_tally *first_group, const we
 
 static void check_semaphores(traffic *t) {
   const weft_program *p = t->c->program;
-  weft_tally first_group = {0};
+  holders first_group = {0};
   if (!t->c->groups_broken) index_groups(t->c, &first_group);
   for (uint64_t i = 0; i < p->semaphore_count && !t->c->stop; i++) {
     const weft_semaphore *sem = &p->semaphores[i];
@@ -180,8 +189,9 @@ static void check_semaphores(traffic *t) {
     else if (!t->c->groups_broken)
       check_valid_flag(t, &first_group, sem);
   }
-  if (first_group.failed) weft_check_out_of_memory(t->c);
-  weft_tally_free(&first_group);
+  if (first_group.here.failed || first_group.anywhere.failed) weft_check_out_of_memory(t->c);
+  weft_tally_free(&first_group.here);
+  weft_tally_free(&first_group.anywhere);
 }
 
 /* Adds up the schedule; whether the sums can be looked at. */

@@ -1,7 +1,7 @@
 /* fuse_readers
  * requires     a Placed program
- * establishes  on a target with multicast: operands that sites of one row (A) or one column (B) read alike are read
- *              once, by the leftmost or topmost site, and multicast to the others
+ * establishes  on a target with multicast: operands that sites of one row (A) or one column (B) of a chip read alike
+ *              are read once, by the leftmost or topmost site, and multicast to the others
  * breaks       nothing; a target without multicast, and sites that differ in reads or items, stay as they are
  * source       spatial-ir seed, "Group", "StageKind::Recv", "validate_placement"; one read a row and a column: SUMMA
  *              (van de Geijn and Watts 1997) */
@@ -17,6 +17,18 @@ typedef struct reader {
   uint64_t ordinal; /**< among the reads of this operand at its site */
 } reader;
 
+/** A site that has stages. */
+typedef struct place {
+  weft_site site;
+  uint64_t items;     /**< of the section at hand */
+  uint32_t sender[2]; /**< by operand: the place that sends to it, WEFT_NONE: nobody yet */
+} place;
+
+/** An item and a place it belongs to. */
+typedef struct item_place {
+  uint32_t item, place;
+} item_place;
+
 typedef struct fuser {
   weft_program *program;
   weft_arena *scratch;
@@ -28,15 +40,78 @@ typedef struct fuser {
   uint64_t edge_count, edge_capacity;
   reader *readers;
   uint64_t reader_count;
-  weft_site *sender_at[2]; /**< by operand and site of the mesh: who sends to it; chip UINT16_MAX: nobody */
+  place *places; /**< in the order of weft_site_compare */
+  uint64_t place_count;
+  item_place *items; /**< by item */
+  uint64_t item_count;
   bool by_rows;
   bool failed;
 } fuser;
 
+/* ---- places ---- */
+
+static int compare_places(const void *a, const void *b) {
+  return weft_site_compare(((const place *)a)->site, ((const place *)b)->site);
+}
+
+static int compare_items(const void *a, const void *b) {
+  const item_place *s = a, *t = b;
+  if (s->item != t->item) return s->item < t->item ? -1 : 1;
+  return s->place < t->place ? -1 : s->place > t->place;
+}
+
+/** NULL for a site without stages. */
+static place *place_of(const fuser *f, weft_site site) {
+  const place key = {.site = site};
+  return bsearch(&key, f->places, f->place_count, sizeof key, compare_places);
+}
+
+static bool list_places(fuser *f) {
+  const weft_program *program = f->program;
+  const weft_placement *placement = program->placement;
+  uint64_t most = 0;
+  for (uint64_t i = 0; i < placement->items_of_site_count; i++) most += placement->items_of_site[i].item_count;
+  f->places = WEFT_NEW_ARRAY(f->scratch, place, program->stage_count + 1);
+  f->items = WEFT_NEW_ARRAY(f->scratch, item_place, most + 1);
+  if (!f->places || !f->items) return false;
+  for (uint64_t s = 0; s < program->stage_count; s++)
+    f->places[s] = (place){.site = placement->site_of[s], .sender = {WEFT_NONE, WEFT_NONE}};
+  qsort(f->places, program->stage_count, sizeof *f->places, compare_places);
+  for (uint64_t s = 0; s < program->stage_count; s++)
+    if (s == 0 || compare_places(&f->places[f->place_count - 1], &f->places[s]))
+      f->places[f->place_count++] = f->places[s];
+  for (uint64_t i = 0; i < placement->items_of_site_count; i++) {
+    const weft_site_items *list = &placement->items_of_site[i];
+    const place *at = place_of(f, list->site);
+    for (uint64_t j = 0; at && j < list->item_count; j++)
+      f->items[f->item_count++] = (item_place){list->items[j], (uint32_t)(at - f->places)};
+  }
+  qsort(f->items, f->item_count, sizeof *f->items, compare_items);
+  return true;
+}
+
+/** Counts the section's items at every place, or, to take them back, sets the counts to 0. */
+static void count_items(fuser *f, weft_span span, bool back) {
+  uint64_t low = 0, high = f->item_count;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    if (f->items[middle].item < span.begin)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (; low < f->item_count && f->items[low].item < span.end; low++) {
+    place *at = &f->places[f->items[low].place];
+    at->items = back ? 0 : at->items + 1;
+  }
+}
+
 /* ---- who reads what ---- */
 
-/** Order along the way of the multicast: sites of one row from left to right, of one column from top to bottom. */
+/** Chip by chip, the order along the way of the multicast: sites of one row from left to right, of one column from top
+ * to bottom. */
 static int compare_lines(const reader *a, const reader *b, bool by_rows) {
+  if (a->site.chip != b->site.chip) return a->site.chip < b->site.chip ? -1 : 1;
   uint16_t line_a = by_rows ? a->site.y : a->site.x, line_b = by_rows ? b->site.y : b->site.x;
   uint16_t at_a = by_rows ? a->site.x : a->site.y, at_b = by_rows ? b->site.x : b->site.y;
   if (line_a != line_b) return line_a < line_b ? -1 : 1;
@@ -83,17 +158,6 @@ static bool same_read(const fuser *f, const reader *a, const reader *b) {
          x->depth_pages == y->depth_pages;
 }
 
-static uint64_t items_at(const weft_program *program, weft_site site, weft_span span) {
-  for (uint64_t i = 0; i < program->placement->items_of_site_count; i++) {
-    const weft_site_items *at = &program->placement->items_of_site[i];
-    if (!weft_site_equal(at->site, site)) continue;
-    uint64_t count = 0;
-    for (uint64_t j = 0; j < at->item_count; j++) count += at->items[j] >= span.begin && at->items[j] < span.end;
-    return count;
-  }
-  return 0;
-}
-
 /** Readers of the site that begins at `at`. */
 static uint64_t reads_at(const fuser *f, uint64_t at) {
   uint64_t n = 1;
@@ -102,16 +166,16 @@ static uint64_t reads_at(const fuser *f, uint64_t at) {
 }
 
 static bool is_next(const fuser *f, weft_site a, weft_site b) {
+  if (a.chip != b.chip) return false;
   return f->by_rows ? a.y == b.y && a.x + 1 == b.x : a.x == b.x && a.y + 1 == b.y;
 }
 
 /** How many sites from reader `at` on, next to each other in one line, read alike; each has `reads` readers. */
-static uint64_t run_length(const fuser *f, uint64_t at, uint64_t reads, weft_span items) {
-  const weft_program *program = f->program;
-  uint64_t sites = 1, count = items_at(program, f->readers[at].site, items);
+static uint64_t run_length(const fuser *f, uint64_t at, uint64_t reads) {
+  uint64_t sites = 1, count = place_of(f, f->readers[at].site)->items;
   for (uint64_t next = at + reads; next < f->reader_count; next += reads, sites++) {
     weft_site last = f->readers[next - 1].site, site = f->readers[next].site;
-    if (!is_next(f, last, site) || reads_at(f, next) != reads || items_at(program, site, items) != count) break;
+    if (!is_next(f, last, site) || reads_at(f, next) != reads || place_of(f, site)->items != count) break;
     bool alike = true;
     for (uint64_t i = 0; i < reads && alike; i++) alike = same_read(f, &f->readers[at + i], &f->readers[next + i]);
     if (!alike) break;
@@ -159,33 +223,27 @@ static bool fuse_reader(fuser *f, uint64_t at, uint64_t index, uint64_t reads, u
   return true;
 }
 
-/** Who sends to a site of the mesh; NULL outside it. */
-static weft_site *sender_at(const fuser *f, weft_site at, uint32_t operand) {
-  const weft_placement *placement = f->program->placement;
-  if (at.x >= placement->mesh_cols || at.y >= placement->mesh_rows) return NULL;
-  return &f->sender_at[operand][at.y * placement->mesh_cols + at.x];
-}
-
 /** The validator takes the first group of an operand that holds a site for the one that it receives from: a site has
  * one sender for an operand, in all sections. */
 static bool may_send(const fuser *f, uint64_t at, uint64_t reads, uint64_t sites, uint32_t operand) {
+  uint32_t sender = (uint32_t)(place_of(f, f->readers[at].site) - f->places);
   for (uint64_t i = 0; i < sites; i++) {
-    const weft_site *sender = sender_at(f, f->readers[at + i * reads].site, operand);
-    if (!sender || (sender->chip == 0 && !weft_site_equal(*sender, f->readers[at].site))) return false;
+    uint32_t other = place_of(f, f->readers[at + i * reads].site)->sender[operand];
+    if (other != WEFT_NONE && other != sender) return false;
   }
   return true;
 }
 
 static void note_sender(fuser *f, uint64_t at, uint64_t reads, uint64_t sites, uint32_t operand) {
-  for (uint64_t i = 0; i < sites; i++) *sender_at(f, f->readers[at + i * reads].site, operand) = f->readers[at].site;
+  uint32_t sender = (uint32_t)(place_of(f, f->readers[at].site) - f->places);
+  for (uint64_t i = 0; i < sites; i++) place_of(f, f->readers[at + i * reads].site)->sender[operand] = sender;
 }
 
 static void fuse_operand(fuser *f, uint64_t section, uint32_t operand) {
   f->by_rows = operand == 0;
   list_readers(f, plan_section_stages(f->program, section), operand);
-  weft_span items = plan_section_items(f->program, section);
   for (uint64_t at = 0; at < f->reader_count && !f->failed;) {
-    uint64_t reads = reads_at(f, at), sites = run_length(f, at, reads, items);
+    uint64_t reads = reads_at(f, at), sites = run_length(f, at, reads);
     bool fuses = sites > 1 && may_send(f, at, reads, sites, operand);
     if (fuses) note_sender(f, at, reads, sites, operand);
     for (uint64_t i = 0; fuses && i < reads && !f->failed; i++)
@@ -207,17 +265,13 @@ static bool keep_edges(fuser *f, weft_span old) {
   return true;
 }
 
-/** Groups are of chip 0, and products that follow a trip's blocks hold no semaphores: both stay as they are. */
+/** Products that follow a trip's blocks hold no semaphores and stay as they are. */
 static bool may_fuse(const weft_program *program, const weft_target *target) {
   uint32_t multicast = 1u << WEFT_INTERCONNECT_ROW_MULTICAST | 1u << WEFT_INTERCONNECT_COL_MULTICAST;
   if ((target->interconnects & multicast) != multicast || !(target->handshakes >> WEFT_HANDSHAKE_SEMAPHORE & 1) ||
       !(target->handshakes >> WEFT_HANDSHAKE_TOKEN & 1))
     return false;
-  if (program->placement->mesh_cols > UINT16_MAX || program->placement->mesh_rows > UINT16_MAX) return false;
-  if (program->placement->group_count || program->work.k_trip != WEFT_NONE) return false;
-  for (uint64_t s = 0; s < program->stage_count; s++)
-    if (program->placement->site_of[s].chip) return false;
-  return true;
+  return !program->placement->group_count && program->work.k_trip == WEFT_NONE;
 }
 
 static weft_status replace(fuser *f, weft_section *sections, weft_diag *diag) {
@@ -250,19 +304,16 @@ static weft_status fuse(fuser *f, weft_diag *diag) {
   f->stages = WEFT_NEW_ARRAY(program->arena, weft_stage, program->stage_count);
   f->readers = WEFT_NEW_ARRAY(f->scratch, reader, program->stage_count + 1);
   f->ports = plan_ports_find(program, f->scratch);
-  const uint64_t sites = program->placement->mesh_cols * program->placement->mesh_rows;
-  for (int operand = 0; operand < 2; operand++) {
-    f->sender_at[operand] = WEFT_NEW_ARRAY(f->scratch, weft_site, sites);
-    for (uint64_t i = 0; f->sender_at[operand] && i < sites; i++) f->sender_at[operand][i].chip = UINT16_MAX;
-  }
-  if (!sections || !f->stages || !f->readers || !f->ports || !f->sender_at[0] || !f->sender_at[1])
-    return weft_error_memory(diag);
+  if (!sections || !f->stages || !f->readers || !f->ports || !list_places(f)) return weft_error_memory(diag);
   if (program->stage_count) memcpy(f->stages, program->stages, program->stage_count * sizeof *f->stages);
   for (uint64_t k = 0; k < plan_section_count(program) && !f->failed; k++) {
     weft_span old = program->section_count ? program->sections[k].edges : (weft_span){0, program->edge_count};
     uint64_t begin = f->edge_count;
     f->failed = !keep_edges(f, old);
+    weft_span items = plan_section_items(program, k);
+    count_items(f, items, false);
     for (uint32_t operand = 0; operand < 2 && !f->failed; operand++) fuse_operand(f, k, operand);
+    count_items(f, items, true);
     if (!program->section_count) continue;
     sections[k] = program->sections[k];
     sections[k].edges = (weft_span){begin, f->edge_count};

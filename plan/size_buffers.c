@@ -21,6 +21,7 @@ typedef struct entry {
 static int compare_entries(const void *a, const void *b) {
   const entry *s = a, *t = b;
   if (s->phase != t->phase) return s->phase < t->phase ? -1 : 1;
+  if (s->site.chip != t->site.chip) return s->site.chip < t->site.chip ? -1 : 1;
   int order = weft_site_compare(s->site, t->site);
   if (order) return order;
   if (s->space != t->space) return s->space < t->space ? -1 : 1;
@@ -43,28 +44,41 @@ static void number_entries(entry *entries, uint64_t count) {
       entries[i].ordinal = entries[i - 1].ordinal + 1;
 }
 
-/** The bytes that the n-th buffer of any site takes in a phase at most, at index (first entry of the phase) + n: with
- * groups all sites are laid out alike. */
+/** Whether entry `i` is the first of its phase and chip. */
+static bool begins_chip(const entry *entries, uint64_t i) {
+  return i && (entries[i - 1].phase != entries[i].phase || entries[i - 1].site.chip != entries[i].site.chip);
+}
+
+/** The bytes that the n-th buffer of any site of a chip takes in a phase at most, at index (first entry of the phase
+ * and chip) + n: with groups all sites of a chip are laid out alike. */
 static void find_most(const weft_program *program, const entry *entries, uint64_t *most) {
-  uint64_t phase_begin = 0;
+  uint64_t begin = 0;
   for (uint64_t i = 0; i < program->buffer_count; i++) {
-    if (i && entries[i - 1].phase != entries[i].phase) phase_begin = i;
+    if (begins_chip(entries, i)) begin = i;
     uint64_t bytes = weft_buffer_bytes(program, &program->buffers[entries[i].buffer]);
-    uint64_t *slot = &most[phase_begin + entries[i].ordinal];
+    uint64_t *slot = &most[begin + entries[i].ordinal];
     *slot = weft_max_u64(*slot, bytes);
   }
 }
 
+/** By chip: whether it has groups. NULL without memory. */
+static bool *find_grouped(const weft_program *program, weft_arena *scratch) {
+  bool *grouped = WEFT_NEW_ARRAY(scratch, bool, UINT16_MAX + 1);
+  for (uint64_t g = 0; grouped && g < program->placement->group_count; g++)
+    grouped[program->placement->groups[g].sender.chip] = true;
+  return grouped;
+}
+
 static weft_status lay_out(const weft_program *program, const weft_target *target, const entry *entries,
-                           const uint64_t *most, weft_buffer_at *at, weft_diag *diag) {
-  bool alike = program->placement->group_count != 0;
-  uint64_t end = 0, phase_begin = 0;
+                           const uint64_t *most, const bool *grouped, weft_buffer_at *at, weft_diag *diag) {
+  uint64_t end = 0, chip_begin = 0;
   for (uint64_t i = 0; i < program->buffer_count; i++) {
     const entry *e = &entries[i];
-    if (i && entries[i - 1].phase != e->phase) phase_begin = i;
+    const bool alike = grouped[e->site.chip];
+    if (begins_chip(entries, i)) chip_begin = i;
     if (e->ordinal == 0 || (!alike && entries[i - 1].space != e->space)) end = 0;
     const weft_buffer *buffer = &program->buffers[e->buffer];
-    uint64_t bytes = weft_buffer_bytes(program, buffer), room = alike ? most[phase_begin + e->ordinal] : bytes;
+    uint64_t bytes = weft_buffer_bytes(program, buffer), room = alike ? most[chip_begin + e->ordinal] : bytes;
     bool acc = e->space == WEFT_MEM_ACC, alias = buffer->alias_of != WEFT_NONE;
     uint64_t limit = acc || alias ? UINT32_MAX : weft_min_u64(target->local_bytes, UINT32_MAX);
     uint64_t begin = acc || alias ? 0 : end, stop;
@@ -111,8 +125,9 @@ weft_status weft_pass_size_buffers(weft_program *program, const weft_target *tar
   weft_buffer_at *at = WEFT_NEW_ARRAY(program->arena, weft_buffer_at, program->buffer_count);
   entry *entries = scratch ? WEFT_NEW_ARRAY(scratch, entry, program->buffer_count) : NULL;
   uint64_t *most = scratch ? WEFT_NEW_ARRAY(scratch, uint64_t, program->buffer_count + 1) : NULL;
+  const bool *grouped = scratch ? find_grouped(program, scratch) : NULL;
   weft_status status = WEFT_OK;
-  if (!memory || !at || !entries || !most) status = weft_error_memory(diag);
+  if (!memory || !at || !entries || !most || !grouped) status = weft_error_memory(diag);
   if (!status) status = plan_close_sections(program, scratch, diag);
   const uint64_t *phases = status ? NULL : weft_section_phases(program, scratch);
   if (!status && !phases) status = weft_error_memory(diag);
@@ -121,7 +136,7 @@ weft_status weft_pass_size_buffers(weft_program *program, const weft_target *tar
     qsort(entries, program->buffer_count, sizeof *entries, compare_entries);
     number_entries(entries, program->buffer_count);
     find_most(program, entries, most);
-    status = lay_out(program, target, entries, most, at, diag);
+    status = lay_out(program, target, entries, most, grouped, at, diag);
   }
   if (!status) status = place_aliases(program, at, diag);
   if (!status) {

@@ -1,5 +1,5 @@
 /* Semaphores of multicast groups: a ready counter and a valid flag an operand and number of receivers, shared by the
- * groups of a section, held at every site of theirs. */
+ * groups that a section has on a chip, held at every site of theirs. */
 #include "synthesize.h"
 
 #include <stdlib.h>
@@ -22,10 +22,11 @@ static uint64_t receivers_of(const weft_group *group) {
   return (uint64_t)(group->rect.x1 - group->rect.x0 + 1) * (uint64_t)(group->rect.y1 - group->rect.y0 + 1) - 1;
 }
 
-/** Whether group `g`, of the same section, shares the pair of `like`: of its operand and number of receivers. */
+/** Whether group `g`, of the same section, shares the pair of `like`: of its chip, operand and number of receivers. */
 static bool shares_pair(const adder *a, uint32_t g, uint32_t like) {
   const weft_group *group = &a->s->program->placement->groups[g], *other = &a->s->program->placement->groups[like];
-  return group->operand == other->operand && receivers_of(group) == receivers_of(other);
+  return group->sender.chip == other->sender.chip && group->operand == other->operand &&
+         receivers_of(group) == receivers_of(other);
 }
 
 /** The sites of the groups that share the pair of group `like`, sorted, each once; NULL without memory. */

@@ -115,7 +115,7 @@ static void test_planned(void **state) {
                 (unsigned long long)c.harmless);
 }
 
-/** Two layers over two chips, K split: partial sums, AllReduces, all-gathers. */
+/** Two layers over two chips, K split: partial sums, AllReduces, all-gathers; without and with multicast. */
 static void test_machine(void **state) {
   (void)state;
   uint64_t layers[] = {100, 40, 10};
@@ -123,18 +123,22 @@ static void test_machine(void **state) {
       .layers = layers, .layer_count = 3, .batch = 40, .dtype = WEFT_FP32, .bias = true, .relu = true, .segments = 2};
   counts c = {0};
   static const char *const splits[] = {"rows", "columns"};
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 4; i++) {
     weft_target target;
     weft_graph *graph, *machine;
     weft_program *program = NULL;
-    weft_partition_options sharding = {.split = splits[i]};
+    weft_partition_options sharding = {.split = splits[i % 2]};
     assert_int_equal(weft_target_load("cpu", &target, graph_diag), WEFT_OK);
     assert_int_equal(weft_mesh_parse("x=2", &sharding.mesh, graph_diag), WEFT_OK);
     assert_int_equal(weft_graph_new_mlp(&options, "y", &graph, graph_diag), WEFT_OK);
     assert_int_equal(weft_partition(graph, &sharding, &target, &machine, NULL, graph_diag), WEFT_OK);
     assert_int_equal(weft_graph_lower(machine, &program, graph_diag), WEFT_OK);
-    plan_for(program, "cpu", "synthesize_handshakes");
-    mutate_program(splits[i], program, &c);
+    if (i < 2)
+      plan_for(program, "cpu", "synthesize_handshakes");
+    else
+      plan_with_multicast(program);
+    assert_int_equal(program->placement->group_count > 0, i >= 2);
+    mutate_program(splits[i % 2], program, &c);
     weft_program_free(program);
     weft_graph_free(machine);
     weft_graph_free(graph);

@@ -111,6 +111,25 @@ schedule) # the evaluator over whole-machine schedules
   refused 1 'machine of 3 chips' weft certify columns/chip_0.json columns/chip_1.json
   refused 1 'two programs of chip 0' weft certify columns/chip_0.json columns/chip_0.json columns/chip_2.json
   ;;
+multicast) # a target whose sites share what they read, on every chip: planned, proved, walked, emitted and run
+  weft new mlp --layers 784,256,256,10 --batch 200 --dtype fp32 --bias --relu --output logits -o digits.json
+  weft tensor slice "$samples/mnist-mlp.h5" x_test 0:200 --keep -o part.h5
+  weft tensor rename part.h5 x_test=x -o digits.h5
+  weft eval digits.json --graph --in digits.h5 --out graph.h5
+  for n in 1 2 3 4; do
+    for split in batch columns rows; do
+      weft shard digits.json --chips $n --split $split -o machine.json
+      weft plan machine.json --target mesh-8x8 --check -o planned.json
+      weft show planned.json > show.txt
+      grep -q '^multicast: ' show.txt || fail "no groups on $n chips by $split"
+      weft certify planned.json > certified.txt
+      weft eval planned.json --order random --seed $n --in digits.h5 --out schedule.h5
+      same schedule.h5 graph.h5
+      compiled $split-$n digits.json --target mesh-8x8 --chips $n --split $split
+      runs $split-$n $n digits.h5 graph.h5 "2 4"
+    done
+  done
+  ;;
 int8)
   weft tensor rename "$samples/mnist-mlp-int8.h5" x_test=x -o digits.h5
   requant=17878:23,16623:22
