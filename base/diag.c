@@ -129,3 +129,26 @@ void weft_diag_clear(weft_diag *diag) {
   weft_arena_reset(diag->arena);
   *diag = (weft_diag){.arena = diag->arena};
 }
+
+/* ---- printing ---- */
+
+static void put_place(weft_text *text, weft_place place) {
+  if (!place.file) return;
+  weft_text_safe(text, place.file);
+  if (place.line) weft_text_printf(text, ":%llu", (unsigned long long)place.line);
+  if (place.line && place.column) weft_text_printf(text, ":%llu", (unsigned long long)place.column);
+  weft_text_puts(text, ": ");
+}
+
+void weft_message_put(const weft_message *message, weft_text *text) {
+  static const char *const marks[] = {[WEFT_NOTE] = "note: ", [WEFT_WARNING] = "warning: ", [WEFT_ERROR] = ""};
+  weft_text_puts(text, "weft: ");
+  put_place(text, message->place);
+  weft_text_puts(text, marks[message->severity]);
+  weft_text_safe(text, message->text);
+  if (message->hint) {
+    weft_text_puts(text, "\nhint: ");
+    weft_text_safe(text, message->hint);
+  }
+  weft_text_puts(text, "\n");
+}

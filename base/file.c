@@ -25,14 +25,27 @@ static weft_status status_of_errno(int error) {
   }
 }
 
+const char *weft_path_hint(int error, bool writes) {
+  switch (error) {
+  case EISDIR: return writes ? "this is a folder: name a file in it" : "this is a folder: name a file";
+  case ENOENT: return writes ? "check the path; the folder it is in must exist" : "check the path";
+  case ENOTDIR: return "check the path: a file stands where a folder should";
+  case EEXIST: return "something else has this name: choose another";
+  case EACCES:
+  case EPERM: return "check the permissions of the file and its folder";
+  case EROFS: return "choose a folder that can be written";
+  case ELOOP: return "check the path: its links lead in a circle";
+  case ENAMETOOLONG: return "choose a shorter path";
+  case ENOSPC:
+  case EDQUOT: return "free some disk space";
+  default: return NULL;
+  }
+}
+
 static weft_status file_error(weft_diag *diag, const char *path, const char *action, int error) {
-  const char *hint = NULL;
-  if (error == ENOENT || error == ENOTDIR)
-    hint = strcmp(action, "write") == 0 ? "check the path; folders are not made here" : "check the path";
-  if (error == EACCES || error == EPERM) hint = "check the permissions of the file and its folder";
-  if (error == ENOSPC || error == EDQUOT) hint = "free some disk space";
-  return weft_error_at(diag, status_of_errno(error), (weft_place){.file = path}, hint, "cannot %s it: %s", action,
-                       strerror(error));
+  return weft_error_at(diag, status_of_errno(error), (weft_place){.file = path},
+                       weft_path_hint(error, strcmp(action, "open") != 0 && strcmp(action, "read") != 0),
+                       "cannot %s it: %s", action, strerror(error));
 }
 
 /* ---- reading ---- */

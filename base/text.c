@@ -77,6 +77,19 @@ void weft_text_i64(weft_text *text, int64_t value) {
   append_decimal(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
 }
 
+void weft_text_safe(weft_text *text, const char *string) {
+  for (const char *at = string; *at; at++) {
+    unsigned char byte = (unsigned char)*at, next = (unsigned char)at[1];
+    bool c1 = byte == 0xc2 && next >= 0x80 && next <= 0x9f; /* control characters beyond ASCII, in UTF-8 */
+    if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
+      weft_text_printf(text, "\\x%02x", byte);
+    else if (c1)
+      weft_text_printf(text, "\\x%02x", (unsigned char)*++at);
+    else
+      weft_text_append(text, at, 1);
+  }
+}
+
 /* Whether `at` begins or ends a comment delimiter with the byte beside it. */
 static bool touches_star(const char *name, const char *at) { return at[1] == '*' || (at > name && at[-1] == '*'); }
 

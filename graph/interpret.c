@@ -53,19 +53,23 @@ static weft_status fill_source(interpretation *run, const weft_value *value, voi
   return WEFT_OK;
 }
 
+static const char dataset_hint[] =
+    "give the file the program was made for; weft tensor make writes one, weft tensor slice and rename adapt one";
+
 static weft_status check_dataset(interpretation *run, const weft_value *value, const weft_array *array) {
   uint64_t rows, cols;
   weft_plane_extents(array->rank, array->extents, &rows, &cols);
   const weft_plane whole = dataset_plane(value);
   const weft_place place = {.file = run->in->file};
   if (array->dtype != value->dtype)
-    return weft_error_at(run->diag, WEFT_INVALID, place, NULL, "dataset '%s' is %s, the graph expects %s", array->name,
-                         weft_format_name(array->dtype), weft_format_name(value->dtype));
+    return weft_error_at(run->diag, WEFT_INVALID, place, dataset_hint, "dataset '%s' is %s, the graph expects %s",
+                         array->name, weft_format_name(array->dtype), weft_format_name(value->dtype));
   if (rows == whole.rows && cols == whole.cols) return WEFT_OK;
   uint32_t rank = value->has_shard ? value->full_rank : value->rank;
   const uint64_t *extents = value->has_shard ? value->full_extents : value->extents;
-  return weft_error_at(run->diag, WEFT_INVALID, place, NULL, "dataset '%s' is %s, the graph expects %s", array->name,
-                       weft_extents_print(array->rank, array->extents).text, weft_extents_print(rank, extents).text);
+  return weft_error_at(run->diag, WEFT_INVALID, place, dataset_hint, "dataset '%s' is %s, the graph expects %s",
+                       array->name, weft_extents_print(array->rank, array->extents).text,
+                       weft_extents_print(rank, extents).text);
 }
 
 /** Values keep their declared range: what is proved from it would not hold otherwise. */

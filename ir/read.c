@@ -459,8 +459,10 @@ static weft_status report(const scanner *s, const char *file, weft_diag *diag) {
   place.column = (uint64_t)(s->wrong - line) + 1;
   weft_text path = {0};
   put_path(s, &path);
-  weft_status status = weft_error_at(diag, WEFT_INVALID, place, s->hint.data, "%s%s", path.data ? path.data : "",
-                                     s->message.data ? s->message.data : "");
+  const char *hint =
+      s->path.length ? s->hint.data : "a program is JSON, a neutral dump: weft new and weft shard write them";
+  weft_status status = weft_error_at(diag, WEFT_INVALID, place, s->hint.data ? s->hint.data : hint, "%s%s",
+                                     path.data ? path.data : "", s->message.data ? s->message.data : "");
   if (path.failed || s->message.failed) status = weft_error_memory(diag);
   weft_text_free(&path);
   return status;

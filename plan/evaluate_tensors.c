@@ -35,6 +35,9 @@ weft_status tensors_make(machine *m) {
 
 /* ---- filling ---- */
 
+static const char dataset_hint[] =
+    "give the file the program was made for; weft tensor make writes one, weft tensor slice and rename adapt one";
+
 static weft_status copy_block(machine *m, const weft_tensor *tensor, const weft_array *array, weft_place place,
                               uint8_t *data) {
   uint64_t rows, cols;
@@ -42,11 +45,11 @@ static weft_status copy_block(machine *m, const weft_tensor *tensor, const weft_
   uint64_t want_rows = tensor->has_shard ? tensor->shard.rows : tensor->elems.rows;
   uint64_t want_cols = tensor->has_shard ? tensor->shard.cols : tensor->elems.cols;
   if (array->dtype != tensor->dtype)
-    return weft_error_at(m->diag, WEFT_INVALID, place, NULL, "dataset `%s` is %s; tensor `%s` needs %s",
+    return weft_error_at(m->diag, WEFT_INVALID, place, dataset_hint, "dataset `%s` is %s; tensor `%s` needs %s",
                          dataset_of(tensor), weft_format_name(array->dtype), tensor->name,
                          weft_format_name(tensor->dtype));
   if (rows != want_rows || cols != want_cols)
-    return weft_error_at(m->diag, WEFT_INVALID, place, NULL,
+    return weft_error_at(m->diag, WEFT_INVALID, place, dataset_hint,
                          "dataset `%s` is %llu x %llu; tensor `%s` needs %llu x %llu", dataset_of(tensor),
                          (unsigned long long)rows, (unsigned long long)cols, tensor->name,
                          (unsigned long long)want_rows, (unsigned long long)want_cols);

@@ -12,13 +12,10 @@
 void weft_run_print(weft_diag *diag) {
   for (uint64_t i = 0; i < weft_diag_count(diag); i++) {
     const weft_message *message = weft_diag_message(diag, i);
-    fputs("weft: ", stderr);
-    if (message->place.file && message->place.line)
-      fprintf(stderr, "%s:%llu: ", message->place.file, (unsigned long long)message->place.line);
-    else if (message->place.file)
-      fprintf(stderr, "%s: ", message->place.file);
-    fprintf(stderr, "%s%s\n", message->severity == WEFT_WARNING ? "warning: " : "", message->text);
-    if (message->hint) fprintf(stderr, "hint: %s\n", message->hint);
+    weft_text text = {0};
+    weft_message_put(message, &text);
+    fputs(text.failed ? message->text : text.data, stderr);
+    weft_text_free(&text);
   }
   weft_diag_clear(diag);
 }
@@ -33,7 +30,10 @@ static weft_status settle(weft_run *run, weft_status status, bool silent, weft_d
 }
 
 weft_status weft_run_say(weft_text *text, weft_diag *diag) {
-  bool said = !text->failed && (!text->data || fputs(text->data, stdout) >= 0) && fflush(stdout) == 0;
+  weft_text safe = {0};
+  if (text->data) weft_text_safe(&safe, text->data);
+  bool said = !text->failed && !safe.failed && (!safe.data || fputs(safe.data, stdout) >= 0) && fflush(stdout) == 0;
+  weft_text_free(&safe);
   weft_text_free(text);
   if (said) return WEFT_OK;
   return weft_error(diag, WEFT_UNAVAILABLE, "see where standard output goes", "standard output cannot be written: %s",
@@ -147,11 +147,20 @@ static weft_status finish(weft_run *run, const weft_run_job *job, double seconds
   bool speaks;
   weft_status status = weft_results_write(run, &sink, &speaks, diag);
   if (speaks) weft_run_print(diag);
-  if (status != WEFT_OK || !run->options.stats) return status;
-  weft_text table = {0};
-  status = settle(run, weft_stats_report(run, seconds, &table, diag), false, diag);
-  if (status == WEFT_OK) status = say(run, &table, diag);
-  weft_text_free(&table);
+  if (status != WEFT_OK || is_library(job)) return status;
+  weft_text text = {0};
+  if (run->options.stats) {
+    status = settle(run, weft_stats_report(run, seconds, &text, diag), false, diag);
+  } else if (!run->options.out) {
+    /* Without a word nobody would know that the results went nowhere. */
+    weft_text_printf(&text, "%s: %llu run%s in %.4g s; no --out FILE was given, so the results are not kept\n",
+                     run->program->name, (unsigned long long)run->options.steps, run->options.steps == 1 ? "" : "s",
+                     seconds);
+  } else {
+    return status;
+  }
+  if (status == WEFT_OK) status = say(run, &text, diag);
+  weft_text_free(&text);
   return status;
 }
 

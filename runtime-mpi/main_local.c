@@ -65,15 +65,15 @@ static int run_program(const weft_abi_program *program, const weft_run_options *
 
 int weft_main_local(const weft_abi_program *program, int argc, char **argv) {
   weft_run_options options;
-  bool help;
+  weft_run_question asked;
   weft_diag *diag = weft_diag_new();
-  weft_status status = weft_run_options_read(argc, argv, &options, &help, diag);
+  weft_status status = weft_run_options_read(argc, argv, &options, &asked, diag);
   int code = weft_status_exit_code(status);
   if (status != WEFT_OK) {
     weft_run_print(diag);
-  } else if (help) {
+  } else if (asked) {
     weft_text text = {0};
-    weft_run_options_help(&text, program, false);
+    weft_run_options_answer(&text, program, asked, false);
     code = weft_status_exit_code(weft_run_say(&text, diag));
     weft_run_print(diag);
   } else {

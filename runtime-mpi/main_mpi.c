@@ -53,14 +53,14 @@ static int run_program(const weft_abi_program *program, const weft_run_options *
 /* What only concerns the command line is said by rank 0. */
 static int run_arguments(const weft_abi_program *program, int argc, char **argv, weft_diag *diag) {
   weft_run_options options;
-  bool help;
+  weft_run_question asked;
   int rank, ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  weft_status status = weft_run_options_read(argc, argv, &options, &help, diag);
-  if (status == WEFT_OK && help) {
+  weft_status status = weft_run_options_read(argc, argv, &options, &asked, diag);
+  if (status == WEFT_OK && asked) {
     weft_text text = {0};
-    weft_run_options_help(&text, program, true);
+    weft_run_options_answer(&text, program, asked, true);
     if (rank == 0) status = weft_run_say(&text, diag);
     weft_text_free(&text);
     weft_run_print(diag);

@@ -14,7 +14,7 @@
 enum { MASK_WORDS = 16, HOST_WORDS = 8 };
 
 typedef struct place {
-  uint64_t chips, threads;
+  uint64_t chips, threads, bound;
   uint64_t mask[MASK_WORDS];
   uint64_t host[HOST_WORDS];
 } place;
@@ -27,13 +27,22 @@ int weft_allowed_cores(void) {
   return count > 0 ? count : 1;
 }
 
+/* Whether what started this process gave it fewer cores than it has itself, as mpirun does when it binds ranks. */
+static bool is_bound(const cpu_set_t *allowed) {
+  cpu_set_t parent;
+  CPU_ZERO(&parent);
+  return sched_getaffinity(getppid(), sizeof parent, &parent) == 0 && CPU_COUNT(&parent) > CPU_COUNT(allowed);
+}
+
 static place place_here(const weft_run *run) {
   place here = {.chips = run->chip_count, .threads = (uint64_t)run->threads * run->chip_count};
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+    here.bound = is_bound(&allowed);
     for (size_t cpu = 0; cpu < MASK_WORDS * 64; cpu++)
       if (CPU_ISSET(cpu, &allowed)) here.mask[cpu / 64] |= UINT64_C(1) << cpu % 64;
+  }
   strncpy((char *)here.host, run->process->host, sizeof here.host - 1);
   return here;
 }
@@ -76,7 +85,9 @@ static void warn_about_threads(const place *places, uint32_t ranks, weft_diag *d
     int cores;
     uint64_t threads;
     if (!sum_host(places, ranks, r, &cores, &threads) || cores == 0 || threads <= (uint64_t)cores) continue;
-    weft_diag_add(diag, WEFT_WARNING, (weft_place){0}, "use fewer threads or chips a host, or --bind-to none",
+    weft_diag_add(diag, WEFT_WARNING, (weft_place){0},
+                  places[r].bound ? "use fewer threads or chips a host, or give mpirun --bind-to none"
+                                  : "use fewer threads or chips a host",
                   "%llu threads share %d core%s on host %s", (unsigned long long)threads, cores, cores == 1 ? "" : "s",
                   (const char *)places[r].host);
     return;

@@ -23,6 +23,7 @@
   ROW(threads, "N", "threads a chip (default OMP_NUM_THREADS, shared among the chips of a process)")                   \
   ROW(host_ranks, "N", "see every N ranks of a host as a host of their own, which share no memory with others")        \
   ROW(message_limit, "BYTES", "cut larger messages (default 1073741824)")                                              \
+  ROW(version, NULL, "print the program, and the versions of weft, its arithmetic and its ABI")                        \
   ROW(help, NULL, "print this")
 
 typedef enum option {
@@ -65,7 +66,7 @@ static bool read_seconds(const char *text, double *seconds) {
 }
 
 /* The names of kernels are known to the table alone, so that help and messages agree. */
-static bool set_option(weft_run_options *options, option index, const char *value, bool *help) {
+static bool set_option(weft_run_options *options, option index, const char *value, weft_run_question *asked) {
   switch (index) {
   case OPTION_in: options->in = value; return true;
   case OPTION_out: options->out = value; return true;
@@ -80,11 +81,13 @@ static bool set_option(weft_run_options *options, option index, const char *valu
   case OPTION_map: options->map = true; return true;
   case OPTION_stats: options->stats = true; return true;
   case OPTION_kernel_strict: options->kernel_strict = true; return true;
-  default: *help = true; return true;
+  case OPTION_version: *asked = WEFT_ASKED_VERSION; return true;
+  default: *asked = WEFT_ASKED_HELP; return true;
   }
 }
 
-static weft_status read_option(int argc, char **argv, int *at, weft_run_options *options, bool *help, weft_diag *diag) {
+static weft_status read_option(int argc, char **argv, int *at, weft_run_options *options, weft_run_question *asked,
+                               weft_diag *diag) {
   const char *given = argv[*at];
   const char *equals = strchr(given, '=');
   size_t length = equals ? (size_t)(equals - given) : strlen(given);
@@ -100,23 +103,24 @@ static weft_status read_option(int argc, char **argv, int *at, weft_run_options 
   if (takes != (value != NULL))
     return weft_error(diag, WEFT_USAGE, "--help lists the options", takes ? "%s needs a value" : "%s takes no value",
                       given);
-  if (!set_option(options, index, value, help))
+  if (!set_option(options, index, value, asked))
     return weft_error(diag, WEFT_USAGE, "--help lists the options", "'%s' is no %s for %.*s", value,
                       option_table[index].value, (int)length, given);
   return WEFT_OK;
 }
 
-weft_status weft_run_options_read(int argc, char **argv, weft_run_options *options, bool *help, weft_diag *diag) {
+weft_status weft_run_options_read(int argc, char **argv, weft_run_options *options, weft_run_question *asked,
+                                  weft_diag *diag) {
   *options = (weft_run_options){.steps = 1};
-  *help = false;
+  *asked = WEFT_ASKED_NOTHING;
   for (int i = 1; i < argc; i++) {
-    weft_status status = read_option(argc, argv, &i, options, help, diag);
+    weft_status status = read_option(argc, argv, &i, options, asked, diag);
     if (status != WEFT_OK) return status;
   }
   return WEFT_OK;
 }
 
-void weft_run_options_help(weft_text *text, const weft_abi_program *program, bool mpi) {
+static void put_help(weft_text *text, const weft_abi_program *program, bool mpi) {
   weft_text_printf(text, "Runs '%s', a weft program for %u chip%s, %s.\n\n", program->name, program->chips,
                    program->chips == 1 ? "" : "s", mpi ? "one MPI rank a chip" : "every chip a thread of this process");
   if (mpi)
@@ -140,4 +144,13 @@ void weft_run_options_help(weft_text *text, const weft_abi_program *program, boo
                      weft_kernel_set_at(i)->available() ? "" : " (not on this processor)");
   weft_text_puts(text,
                  "\nexit status: 0 done, 1 the input is wrong, 2 the command line is wrong, 3 the machine failed\n");
+}
+
+void weft_run_options_answer(weft_text *text, const weft_abi_program *program, weft_run_question asked, bool mpi) {
+  if (asked == WEFT_ASKED_HELP)
+    put_help(text, program, mpi);
+  else
+    weft_text_printf(text, "%s, a program for %u chip%s\nweft %s\narithmetic %u\nabi %u\n", program->name,
+                     program->chips, program->chips == 1 ? "" : "s", WEFT_VERSION, program->arithmetic,
+                     program->abi_version);
 }

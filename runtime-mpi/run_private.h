@@ -39,9 +39,12 @@ typedef struct weft_source {
   const char *name; /**< for messages */
 } weft_source;
 
-/** Reads the command line. WEFT_USAGE with a message; `help` when help was asked for. */
-weft_status weft_run_options_read(int argc, char **argv, weft_run_options *options, bool *help, weft_diag *diag);
-void weft_run_options_help(weft_text *text, const weft_abi_program *program, bool mpi);
+/** What a command line asks for beside running the program. */
+typedef enum weft_run_question { WEFT_ASKED_NOTHING, WEFT_ASKED_HELP, WEFT_ASKED_VERSION } weft_run_question;
+/** Reads the command line. WEFT_USAGE with a message. */
+weft_status weft_run_options_read(int argc, char **argv, weft_run_options *options, weft_run_question *asked,
+                                  weft_diag *diag);
+void weft_run_options_answer(weft_text *text, const weft_abi_program *program, weft_run_question asked, bool mpi);
 
 /** Checks versions, classes, parameters, all-reduces, links: a program that another generator made wrongly is refused.
  */

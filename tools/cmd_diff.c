@@ -230,7 +230,7 @@ static weft_status compare_files(diff *d, const weft_option_list *names) {
     weft_text_printf(&d->out, "%s], \"within\": %s}\n", d->compared ? "" : "{\"tensors\": [",
                      d->beyond ? "false" : "true");
   if (d->out.failed) return weft_error_memory(d->diag);
-  if (d->out.data) fwrite(d->out.data, 1, d->out.length, stdout);
+  weft_tool_print(stdout, &d->out);
   return d->beyond ? WEFT_INVALID : WEFT_OK;
 }
 

@@ -37,7 +37,7 @@ static weft_status plan(const char *path, const request *r, weft_diag *diag) {
   weft_tool_step("planning and proving");
   if (!status) status = weft_plan(program, &target, &options, diag);
   weft_tool_step_end();
-  if (!status && r->explain && report.length) fwrite(report.data, 1, report.length, stderr);
+  if (!status && r->explain) weft_tool_print(stderr, &report);
   if (!status && r->dump_after && !dump.length)
     status = weft_error(diag, WEFT_USAGE, NULL, "pass `%s` did not run: the program is past it", r->dump_after);
   if (!status) status = write_result(r, program, &dump, diag);

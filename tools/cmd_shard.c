@@ -2,36 +2,30 @@
 #include "pipeline.h"
 #include "progress.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct request {
   weft_machine_options machine;
   const char *output, *per_chip;
 } request;
 
-static weft_status make_directory(const char *path, weft_diag *diag) {
-  if (mkdir(path, 0777) == 0 || errno == EEXIST) return WEFT_OK;
-  return weft_error(diag, WEFT_UNAVAILABLE, "give a directory that can be made", "cannot make directory '%s': %s", path,
-                    strerror(errno));
-}
-
 /* chip_0.json, chip_1.json... as the split leaves them, after they were checked together. */
 static weft_status write_chips(const weft_program *machine, const char *directory, weft_diag *diag) {
   uint32_t chips = machine->chips ? machine->chips : weft_program_chips(machine);
+  int held = -1;
   weft_program **programs = calloc(chips, sizeof *programs);
   weft_status status = programs ? weft_split(machine, chips, programs, diag) : weft_error_memory(diag);
   if (status == WEFT_OK) status = weft_split_check((const weft_program *const *)programs, chips, diag);
-  if (status == WEFT_OK) status = make_directory(directory, diag);
+  if (status == WEFT_OK) status = weft_directory_hold(directory, &held, diag);
   for (uint32_t chip = 0; chip < chips && status == WEFT_OK; chip++) {
     weft_text path = {0};
     weft_text_printf(&path, "%s/chip_%u.json", directory, chip);
     status = path.failed ? weft_error_memory(diag) : weft_tool_write(path.data, programs[chip], diag);
     weft_text_free(&path);
   }
+  weft_directory_release(held);
   weft_tool_free_programs(programs, programs ? chips : 0);
   return status;
 }
@@ -44,8 +38,7 @@ static weft_status shard(const char *path, const request *r, weft_diag *diag) {
   if (status == WEFT_OK) status = weft_tool_read(path, &program, diag);
   if (status == WEFT_OK) status = weft_tool_shard(program, &r->machine, &target, &machine, &report, diag);
   weft_tool_step_end();
-  if (status == WEFT_OK && report.length)
-    fwrite(report.data, 1, report.length, strcmp(r->output, "-") == 0 ? stderr : stdout);
+  if (status == WEFT_OK) weft_tool_print(strcmp(r->output, "-") == 0 ? stderr : stdout, &report);
   if (status == WEFT_OK && r->per_chip) status = write_chips(machine, r->per_chip, diag);
   if (status == WEFT_OK) status = weft_tool_write(r->output, machine, diag);
   weft_text_free(&report);

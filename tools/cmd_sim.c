@@ -29,7 +29,7 @@ static weft_status machine_options(const sim_options *o, weft_simulator_options 
   if (strcmp(o->capacity, "unbounded") == 0)
     options->capacity = UINT64_MAX;
   else if (*end || !options->capacity)
-    return weft_error(diag, WEFT_USAGE, NULL,
+    return weft_error(diag, WEFT_USAGE, "give --capacity 2, or leave it out",
                       "--capacity %s: a number of tokens from 1 or the word unbounded is expected", o->capacity);
   return WEFT_OK;
 }

@@ -129,7 +129,7 @@ static weft_status show(const char *path, bool json, bool with_statistics, weft_
   }
   if (json) weft_text_puts(&text, "]\n");
   if (text.failed) status = weft_error_memory(diag);
-  if (text.data) fwrite(text.data, 1, text.length, stdout);
+  weft_tool_print(stdout, &text);
   weft_text_free(&text);
   weft_tensor_file_close(file);
   return status;

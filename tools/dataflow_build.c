@@ -34,7 +34,10 @@ static void put_main(weft_text *text, const char *function) {
                    "  fputs(text, out);\n  fflush(out);\n}\n\n"
                    "int main(int argc, char **argv) {\n"
                    "  weft_df_program program = {weft_df_entries, weft_df_entry_count};\n"
-                   "  return %s(&program, argc, argv, say);\n}\n",
+                   "  int code = %s(&program, argc, argv, say);\n"
+                   "  if (code || (!fflush(stdout) && !ferror(stdout))) return code;\n"
+                   "  fputs(\"weft: standard output cannot be written\\nhint: see where it goes\\n\", stderr);\n"
+                   "  return 3;\n}\n",
                    function);
 }
 

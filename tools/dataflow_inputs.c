@@ -15,7 +15,8 @@ void weft_tool_inputs_free(weft_tool_inputs *inputs) {
 }
 
 static weft_status wrong(weft_diag *diag, const char *option, const char *text, const char *why) {
-  return weft_error(diag, WEFT_USAGE, NULL, "%s %s: %s", option, text, why);
+  return weft_error(diag, WEFT_USAGE, "inputs are counted from 0: --arg 0=3, --mem '1=[1, 2]', --stream 2=FILE.h5:NAME",
+                    "%s %s: %s", option, text, why);
 }
 
 /* "INDEX=value": the input, and where the value begins. */
@@ -34,7 +35,7 @@ static weft_status split(const char *option, const char *text, const weft_tool_b
 static weft_status words_from_json(weft_arena *arena, const weft_json *list, const weft_mlir_type *type,
                                    uint64_t **words, uint64_t *count, weft_diag *diag) {
   if (list->type != WEFT_JSON_ARRAY)
-    return weft_error_at(diag, WEFT_INVALID, list->place, NULL, "an array of numbers is expected");
+    return weft_error_at(diag, WEFT_INVALID, list->place, "write [1, 2, ...]", "an array of numbers is expected");
   *count = list->count;
   *words = WEFT_NEW_ARRAY(arena, uint64_t, list->count);
   if (!*words) return weft_error_memory(diag);
@@ -42,7 +43,8 @@ static weft_status words_from_json(weft_arena *arena, const weft_json *list, con
     const weft_json *item = &list->items[i];
     const char *text = item->type == WEFT_JSON_BOOL ? (item->boolean ? "1" : "0") : item->text;
     if (!text || !weft_word_from_text(type, text, &(*words)[i]))
-      return weft_error_at(diag, WEFT_INVALID, item->place, NULL, "this is no value of the element type");
+      return weft_error_at(diag, WEFT_INVALID, item->place, "numbers must fit the element type of the memory",
+                           "this is no value of the element type");
   }
   return WEFT_OK;
 }
@@ -114,14 +116,15 @@ static weft_status write_hdf5(const weft_mlir_op *entry, const weft_tool_binding
 
 /* ---- binding ---------------------------------------------------------------------------------------------------- */
 
-/* Words of a memory or stream: inline JSON, a JSON file, or FILE.h5:DATASET. */
+/* Words of a memory or stream: inline JSON, which is part of the command line, a JSON file, or FILE.h5:DATASET. */
 static weft_status read_words(weft_tool_bindings *b, const char *value, const weft_mlir_type *type, uint64_t **words,
                               uint64_t *count, weft_diag *diag) {
   const weft_json *root;
   const char *colon = strrchr(value, ':');
   if (*value == '[') {
     weft_status status = weft_json_parse(b->arena, "command line", value, strlen(value), &root, diag);
-    return status == WEFT_OK ? words_from_json(b->arena, root, type, words, count, diag) : status;
+    if (status == WEFT_OK) status = words_from_json(b->arena, root, type, words, count, diag);
+    return status == WEFT_INVALID ? WEFT_USAGE : status;
   }
   if (colon) {
     char *path = weft_arena_string(b->arena, value, (size_t)(colon - value));

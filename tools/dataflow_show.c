@@ -42,10 +42,14 @@ static weft_status show_entry(weft_arena *arena, const weft_mlir_op *entry, weft
   if (status != WEFT_OK) return status;
   weft_mlir_type_text(weft_mlir_function_type(entry), &type);
   for (uint64_t i = 0; i < kinds; i++) ops += counts[i].count;
-  printf("%s @%s : %s\n  %" PRIu64 " ops:", entry->name->text, weft_mlir_symbol_name(entry), type.data ? type.data : "",
-         ops);
-  for (uint64_t i = 0; i < kinds; i++) printf("%s %s %" PRIu64, i ? "," : "", counts[i].name->text, counts[i].count);
-  printf("\n");
+  weft_text line = {0};
+  weft_text_printf(&line, "%s @%s : %s\n  %" PRIu64 " ops:", entry->name->text, weft_mlir_symbol_name(entry),
+                   type.data ? type.data : "", ops);
+  for (uint64_t i = 0; i < kinds; i++)
+    weft_text_printf(&line, "%s %s %" PRIu64, i ? "," : "", counts[i].name->text, counts[i].count);
+  weft_text_puts(&line, "\n");
+  weft_tool_print(stdout, &line);
+  weft_text_free(&line);
   weft_text_free(&type);
   return WEFT_OK;
 }

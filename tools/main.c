@@ -59,4 +59,4 @@ static int run(int argc, char **argv) {
   return unknown_command(argv[1]);
 }
 
-int main(int argc, char **argv) { return run(argc, argv); }
+int main(int argc, char **argv) { return weft_tool_written(run(argc, argv)); }

@@ -53,12 +53,17 @@ void weft_usage_print(const weft_usage *usage) {
 /* ---- mistakes ------------------------------------------------------------------------------------------------------
  */
 
-/* The command's name is its synopsis up to the first word that is not part of it: "tensor show" of "tensor show FILE".
- */
+/* The command's name is its synopsis up to the first word that is not part of it: "tensor show" of "tensor show FILE",
+ * "tensor make" of "tensor make --program FILE". */
 static int command_name_length(const weft_usage *usage) {
-  size_t length = strspn(usage->synopsis, "abcdefghijklmnopqrstuvwxyz- ");
-  while (length && (usage->synopsis[length - 1] == ' ' || usage->synopsis[length - 1] == '-')) length--;
-  return (int)length;
+  const char *at = usage->synopsis, *end = at;
+  while (*at >= 'a' && *at <= 'z') {
+    size_t word = strspn(at, "abcdefghijklmnopqrstuvwxyz-");
+    if (at[word] && at[word] != ' ') break;
+    end = at + word;
+    at = end + (*end == ' ');
+  }
+  return (int)(end - usage->synopsis);
 }
 
 static int misuse(const weft_usage *usage, const char *hint, const char *format, va_list arguments) {
@@ -155,12 +160,14 @@ static int wrong_value(const weft_usage *usage, const weft_option *option, const
 /* Stores `value`; 0 or the exit status. */
 static int take_value(const weft_usage *usage, const weft_option *option, const char *value) {
   if (option->given) *option->given = true;
+  /* No file, name or list is called nothing: such a word is a variable of the caller's that holds none. */
+  if (!*value) return weft_tool_misuse(usage, "--%s needs %s, not an empty word", option->name, argument_name(option));
   switch (option->kind) {
   case WEFT_OPTION_FLAG: break;
   case WEFT_OPTION_TEXT: *(const char **)option->target = value; break;
   case WEFT_OPTION_LIST:
     if (append(option->target, value)) break;
-    weft_tool_error(NULL, "out of memory");
+    weft_tool_error("give the process more memory", "out of memory");
     return weft_status_exit_code(WEFT_UNAVAILABLE);
   case WEFT_OPTION_COUNT:
     if (!parse_count(value, option->target)) return wrong_value(usage, option, "a whole number", value);
@@ -280,6 +287,8 @@ bool weft_options_parse(const weft_usage *usage, int argc, char **argv, weft_arg
     *exit_code = misuse_hint(usage, NULL, "an argument is missing: weft %s", usage->synopsis);
   else if (usage->most >= 0 && arguments->count > usage->most)
     *exit_code = weft_tool_misuse(usage, "`%s` is one argument too many", arguments->items[usage->most]);
+  for (int i = 0; i < arguments->count && *exit_code == 0; i++)
+    if (!*arguments->items[i]) *exit_code = weft_tool_misuse(usage, "an argument is an empty word");
   return *exit_code == 0;
 }
 
@@ -315,38 +324,18 @@ int weft_verbs_run(const char *command, const weft_verb *verbs, int argc, char *
 /* ---- messages ------------------------------------------------------------------------------------------------------
  */
 
-/* Appends text from a file or a name in it, without the characters that would command the terminal. */
-static void put_safe(weft_text *line, const char *text) {
-  for (; *text; text++) {
-    unsigned char byte = (unsigned char)*text;
-    if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
-      weft_text_printf(line, "\\x%02x", byte);
-    else
-      weft_text_append(line, text, 1);
-  }
-}
-
-static void put_place(weft_text *line, weft_place place) {
-  if (!place.file) return;
-  put_safe(line, place.file);
-  if (place.line) weft_text_printf(line, ":%" PRIu64, place.line);
-  if (place.line && place.column) weft_text_printf(line, ":%" PRIu64, place.column);
-  weft_text_puts(line, ": ");
-}
-
 static void print_message(const weft_message *message) {
-  static const char *const marks[] = {[WEFT_NOTE] = "note: ", [WEFT_WARNING] = "warning: ", [WEFT_ERROR] = ""};
-  weft_text line = {0};
-  weft_text_puts(&line, "weft: ");
-  put_place(&line, message->place);
-  weft_text_puts(&line, marks[message->severity]);
-  put_safe(&line, message->text);
-  if (message->hint) {
-    weft_text_puts(&line, "\nhint: ");
-    put_safe(&line, message->hint);
-  }
-  fprintf(stderr, "%s\n", line.failed ? message->text : line.data);
-  weft_text_free(&line);
+  weft_text text = {0};
+  weft_message_put(message, &text);
+  fputs(text.failed ? message->text : text.data, stderr);
+  weft_text_free(&text);
+}
+
+void weft_tool_print(FILE *out, const weft_text *readable) {
+  weft_text text = {0};
+  if (readable->data) weft_text_safe(&text, readable->data);
+  if (text.data) fwrite(text.data, 1, text.length, out);
+  weft_text_free(&text);
 }
 
 void weft_tool_report(const weft_diag *diag, bool verbose) {
@@ -380,9 +369,11 @@ int weft_tool_finish(weft_status status, weft_diag *diag, const weft_arguments *
     weft_tool_error(NULL, "out of memory");
   int exit_code = weft_status_exit_code(diag ? status : WEFT_UNAVAILABLE);
   weft_diag_free(diag);
-  if ((fflush(stdout) || ferror(stdout)) && exit_code == 0) {
-    weft_tool_error("check the disk or the reader of the pipe", "cannot write standard output: %s", strerror(errno));
-    exit_code = weft_status_exit_code(WEFT_UNAVAILABLE);
-  }
-  return exit_code;
+  return weft_tool_written(exit_code);
+}
+
+int weft_tool_written(int exit_code) {
+  if ((!fflush(stdout) && !ferror(stdout)) || exit_code) return exit_code;
+  weft_tool_error("check the disk or the reader of the pipe", "cannot write standard output: %s", strerror(errno));
+  return weft_status_exit_code(WEFT_UNAVAILABLE);
 }

@@ -22,6 +22,8 @@
 
 #include "weft/base.h"
 
+#include <stdio.h>
+
 typedef enum weft_option_kind {
   WEFT_OPTION_FLAG,    /**< bool: set by `--name`, cleared by `--no-name` */
   WEFT_OPTION_TEXT,    /**< const char *; the last one given counts */
@@ -91,6 +93,10 @@ void weft_tool_report(const weft_diag *diag, bool verbose);
 /** Reports and frees `diag` (NULL: memory was exhausted) and returns the exit status of `status`. Output that could not
  * be written turns success into status 3. */
 int weft_tool_finish(weft_status status, weft_diag *diag, const weft_arguments *arguments);
+/** The exit status after all was said: `exit_code`, or 3 when that is 0 and standard output could not be written. */
+int weft_tool_written(int exit_code);
+/** Prints a text meant for readers; control characters, which names from files may hold, as escapes. */
+void weft_tool_print(FILE *out, const weft_text *readable);
 /** Prints one error without a place to standard error. */
 void weft_tool_error(const char *hint, const char *format, ...) WEFT_PRINTF(2, 3);
 

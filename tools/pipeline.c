@@ -247,7 +247,7 @@ weft_status weft_tool_compile(const char *path, const weft_machine_options *opti
     weft_codegen_report report;
     status = weft_tool_generate(machine, &target, directory, threads, &report, diag);
     weft_tool_step_end();
-    if (report_text.length) fwrite(report_text.data, 1, report_text.length, stdout);
+    weft_tool_print(stdout, &report_text);
     if (status == WEFT_OK) print_report(directory, machine, &report);
   }
   weft_text_free(&report_text);

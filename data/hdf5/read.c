@@ -19,17 +19,17 @@
 static weft_status check_path(const char *path, weft_diag *diag) {
   struct stat status;
   const weft_place place = {.file = path};
-  if (stat(path, &status) != 0) {
-    const char *hint = errno == ENOENT || errno == ENOTDIR ? "check the path" : NULL;
-    return weft_error_at(diag, WEFT_INVALID, place, hint, "cannot open the tensor file: %s", strerror(errno));
-  }
+  if (stat(path, &status) != 0)
+    return weft_error_at(diag, WEFT_INVALID, place, weft_path_hint(errno, false), "cannot open the tensor file: %s",
+                         strerror(errno));
   if (!S_ISREG(status.st_mode))
-    return weft_error_at(diag, WEFT_INVALID, place, "tensor files are ordinary files",
+    return weft_error_at(diag, WEFT_INVALID, place,
+                         S_ISDIR(status.st_mode) ? weft_path_hint(EISDIR, false) : "tensor files are ordinary files",
                          "cannot open the tensor file: %s",
                          S_ISDIR(status.st_mode) ? strerror(EISDIR) : "it is a device or a pipe");
   if (access(path, R_OK) != 0)
-    return weft_error_at(diag, WEFT_INVALID, place, "check the permissions of the file",
-                         "cannot open the tensor file: %s", strerror(errno));
+    return weft_error_at(diag, WEFT_INVALID, place, weft_path_hint(errno, false), "cannot open the tensor file: %s",
+                         strerror(errno));
   return WEFT_OK;
 }
 

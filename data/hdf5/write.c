@@ -35,11 +35,8 @@ struct weft_tensor_writer {
 
 static weft_status system_error(const weft_tensor_writer *writer, const char *action, int error, weft_diag *diag) {
   bool of_path = error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM || error == EISDIR;
-  const char *hint = error == ENOSPC || error == EDQUOT ? "free some disk space"
-                     : of_path                          ? "check the folder and its permissions"
-                                                        : NULL;
-  return weft_error_at(diag, of_path ? WEFT_INVALID : WEFT_UNAVAILABLE, (weft_place){.file = writer->path}, hint,
-                       "cannot %s the tensor file: %s", action, strerror(error));
+  return weft_error_at(diag, of_path ? WEFT_INVALID : WEFT_UNAVAILABLE, (weft_place){.file = writer->path},
+                       weft_path_hint(error, true), "cannot %s the tensor file: %s", action, strerror(error));
 }
 
 static bool name_target(weft_tensor_writer *writer, const char *path) {

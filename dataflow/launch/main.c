@@ -3,18 +3,8 @@
 
 #include <string.h>
 
-/* Messages as text, one a line, errors and their remedies. */
 static void put_messages(const weft_diag *diag, weft_text *said) {
-  for (uint64_t i = 0; i < weft_diag_count(diag); i++) {
-    const weft_message *m = weft_diag_message(diag, i);
-    weft_text_puts(said, "weft: ");
-    if (m->place.file) weft_text_printf(said, "%s:", m->place.file);
-    if (m->place.file && m->place.line) weft_text_printf(said, "%llu:", (unsigned long long)m->place.line);
-    if (m->place.file && m->place.line && m->place.column)
-      weft_text_printf(said, "%llu:", (unsigned long long)m->place.column);
-    weft_text_printf(said, "%s%s\n", m->place.file ? " " : "", m->text);
-    if (m->hint) weft_text_printf(said, "hint: %s\n", m->hint);
-  }
+  for (uint64_t i = 0; i < weft_diag_count(diag); i++) weft_message_put(weft_diag_message(diag, i), said);
 }
 
 static weft_status run_case(const weft_df_program *program, weft_df_chips *chips, const char *path, weft_text *said,
@@ -36,19 +26,36 @@ static weft_status run_case(const weft_df_program *program, weft_df_chips *chips
 
 static void put_usage(const weft_df_program *program, weft_text *said) {
   weft_text_puts(said, "usage: run CASE.json...\nRuns the launches of case files and compares what comes out.\n\n"
-                       "entries:\n");
-  for (uint32_t i = 0; i < program->count; i++)
-    weft_text_printf(said, "  %s (%s)\n", program->entries[i].name, program->entries[i].form);
+                       "  --version   weft's version and its arithmetic\n  --help      this text\n\nentries:\n");
+  for (uint32_t i = 0; i < program->count; i++) {
+    weft_text_puts(said, "  ");
+    weft_text_safe(said, program->entries[i].name);
+    weft_text_printf(said, " (%s)\n", program->entries[i].form);
+  }
+}
+
+/* Help or versions; false when an argument asks for nothing that is known. */
+static bool answer(const weft_df_program *program, const char *option, weft_text *said) {
+  if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0)
+    put_usage(program, said);
+  else if (strcmp(option, "--version") == 0)
+    weft_text_printf(said, "weft %s\narithmetic %d\n", WEFT_VERSION, WEFT_ARITHMETIC_VERSION);
+  else
+    return false;
+  return true;
 }
 
 int launch_main(const weft_df_program *program, weft_df_chips *chips, int argc, char **argv, char **said) {
   weft_text text = {0};
   weft_diag *diag = weft_diag_new();
   weft_status status = diag ? WEFT_OK : WEFT_UNAVAILABLE;
-  bool help = argc < 2 || strcmp(argv[1], "--help") == 0;
-  if (help) put_usage(program, &text);
-  if (argc < 2) status = WEFT_USAGE;
-  for (int i = 1; !help && status == WEFT_OK && i < argc; i++) status = run_case(program, chips, argv[i], &text, diag);
+  if (status == WEFT_OK && argc < 2)
+    status = weft_error(diag, WEFT_USAGE, "give a case file; --help says more", "an argument is missing");
+  bool options = argc > 1 && argv[1][0] == '-' && argv[1][1];
+  if (options && !answer(program, argv[1], &text))
+    status = weft_error(diag, WEFT_USAGE, "--help lists the options", "there is no option %s", argv[1]);
+  for (int i = 1; !options && status == WEFT_OK && i < argc; i++)
+    status = run_case(program, chips, argv[i], &text, diag);
   if (diag) put_messages(diag, &text);
   weft_diag_free(diag);
   *said = text.data;

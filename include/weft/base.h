@@ -65,6 +65,17 @@ void weft_memory_will_fill(void *data, size_t bytes);
  * when memory is exhausted. `items` is the address of the array pointer. */
 bool weft_arena_grow(weft_arena *arena, void *items, uint64_t count, uint64_t *capacity, size_t element_size);
 
+/* ---- growing texts ------------------------------------------------------------------------------------------- */
+
+/** A growing text. Plain ownership: starts zeroed, freed by weft_text_free. After memory runs out `failed` is true and
+ * appending does nothing. */
+typedef struct weft_text {
+  char *data; /**< NUL-terminated once anything was appended; NULL before */
+  size_t length;
+  size_t capacity;
+  bool failed;
+} weft_text;
+
 /* ---- diagnostics -------------------------------------------------------------------------------------------- */
 
 typedef enum weft_severity { WEFT_NOTE, WEFT_WARNING, WEFT_ERROR } weft_severity;
@@ -104,6 +115,8 @@ weft_status weft_error_memory(weft_diag *diag);
 uint64_t weft_diag_count(const weft_diag *diag);
 const weft_message *weft_diag_message(const weft_diag *diag, uint64_t index);
 uint64_t weft_diag_errors(const weft_diag *diag);
+/** The message as a command prints it: "weft: FILE:LINE:COLUMN: warning: TEXT", and a line "hint: HINT". */
+void weft_message_put(const weft_message *message, weft_text *text);
 /** Forgets all messages, and what they are about. */
 void weft_diag_clear(weft_diag *diag);
 /** Messages that come without a place are about this file from now on, errors if they are WEFT_INVALID; NULL: about
@@ -112,21 +125,15 @@ void weft_diag_about(weft_diag *diag, const char *file);
 
 /* ---- text --------------------------------------------------------------------------------------------------- */
 
-/** A growing text. Plain ownership: starts zeroed, freed by weft_text_free. After memory runs out `failed` is true and
- * appending does nothing. */
-typedef struct weft_text {
-  char *data; /**< NUL-terminated once anything was appended; NULL before */
-  size_t length;
-  size_t capacity;
-  bool failed;
-} weft_text;
-
 void weft_text_append(weft_text *text, const char *bytes, size_t length);
 void weft_text_puts(weft_text *text, const char *string);
 void weft_text_printf(weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
 void weft_text_vprintf(weft_text *text, const char *format, va_list arguments) WEFT_PRINTF(2, 0);
 void weft_text_u64(weft_text *text, uint64_t value);
 void weft_text_i64(weft_text *text, int64_t value);
+/** Text from a file, or with names from one, for a terminal: what would command it becomes \xHH; line breaks and tabs
+ * stay. */
+void weft_text_safe(weft_text *text, const char *string);
 /** The name as a C comment-safe, string-safe text: C string escapes, no line breaks, no comment ends. */
 void weft_text_c_string(weft_text *text, const char *name);
 /** Appends a word as a shell reads it: in quotes unless it needs none. */
@@ -155,6 +162,9 @@ weft_status weft_read_file(const char *path, char **bytes, size_t *length, weft_
 /** Writes a file whole ("-" is standard output): beside it, synced, renamed. Unchanged contents leave the file alone
  * when `keep_if_equal`, so that build tools see no change. */
 weft_status weft_write_file(const char *path, const char *bytes, size_t length, bool keep_if_equal, weft_diag *diag);
+
+/** What to change when the system refused a path with `error`, an errno; NULL when there is nothing to say. */
+const char *weft_path_hint(int error, bool writes);
 
 /** Makes a directory unless it is there, and holds it until weft_directory_release: of those who write sets of files
  * into it one goes after the other. */

@@ -136,6 +136,25 @@ static void empty_and_long_texts(void **state) {
   weft_diag_free(diag);
 }
 
+static void messages_as_printed(void **state) {
+  (void)state;
+  static const struct {
+    weft_message message;
+    const char *printed;
+  } cases[] = {
+      {{WEFT_ERROR, {0}, "bad", NULL}, "weft: bad\n"},
+      {{WEFT_ERROR, {"a\x1b.json", 3, 4}, "bad", "good"}, "weft: a\\x1b.json:3:4: bad\nhint: good\n"},
+      {{WEFT_WARNING, {"a", 3, 0}, "slow\r", NULL}, "weft: a:3: warning: slow\\x0d\n"},
+      {{WEFT_NOTE, {"a", 0, 7}, "so", "do\a"}, "weft: a: note: so\nhint: do\\x07\n"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    weft_text text = {0};
+    weft_message_put(&cases[i].message, &text);
+    assert_string_equal(text.data, cases[i].printed);
+    weft_text_free(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_are_copied_in_order),
@@ -146,6 +165,7 @@ int main(void) {
       cmocka_unit_test(exhausted_memory_is_the_last_message),
       cmocka_unit_test(no_diag_drops_messages),
       cmocka_unit_test(empty_and_long_texts),
+      cmocka_unit_test(messages_as_printed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

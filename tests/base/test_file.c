@@ -187,6 +187,8 @@ static void faults_name_the_file(void **state) {
   assert_non_null(strstr(weft_diag_message(diag, 0)->place.file, missing));
   assert_non_null(strstr(weft_diag_message(diag, 1)->place.file, missing));
   assert_non_null(weft_diag_message(diag, 1)->hint);
+  assert_string_equal(weft_diag_message(diag, 2)->hint, weft_path_hint(EISDIR, false));
+  assert_string_equal(weft_diag_message(diag, 3)->hint, weft_path_hint(EISDIR, true));
   assert_non_null(strstr(weft_diag_message(diag, 2)->text, strerror(EISDIR)));
   assert_non_null(strstr(weft_diag_message(diag, 3)->text, strerror(EISDIR)));
   weft_diag_free(diag);

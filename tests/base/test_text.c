@@ -139,6 +139,21 @@ static void json_strings(void **state) {
   CHECK_ESCAPES(weft_text_json_string, cases);
 }
 
+static void safe_texts(void **state) {
+  (void)state;
+  static const escape_case cases[] = {
+      {"", ""},
+      {"plain\ttext\n", "plain\ttext\n"},
+      {"red \x1b[31m\x07\r\x7f", "red \\x1b[31m\\x07\\x0d\\x7f"},
+      {"\xc2\x9b"
+       "31m \xc3\xa9 \xc2\xa0",
+       "\\x9b"
+       "31m \xc3\xa9 \xc2\xa0"},
+      {"\xc2", "\xc2"},
+  };
+  CHECK_ESCAPES(weft_text_safe, cases);
+}
+
 /* Every code point encodes and is recognised; the neighbours of each bound are not. */
 static void utf8(void **state) {
   (void)state;
@@ -167,6 +182,7 @@ int main(void) {
       cmocka_unit_test(c_identifiers),
       cmocka_unit_test(dot_strings),
       cmocka_unit_test(json_strings),
+      cmocka_unit_test(safe_texts),
       cmocka_unit_test(utf8),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

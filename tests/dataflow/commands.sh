@@ -162,6 +162,12 @@ part_commands() {
   # Memories through HDF5.
   weft run dot.mlir --arg 0=2 --mem '1=[1, 2]' --mem '2=[3, 4]' -o memories.h5 > said.txt
   says 'result 0: 11' weft interp dot.mlir --arg 0=2 --mem 1=memories.h5:/mem1 --mem 2=memories.h5:/mem2
+  for words in --mem=1=[1,\ 2 --mem=1=[x] --mem=9=[1] --mem=0=[1] --arg=0=x --arg=0 --stream=1; do
+    status=0
+    weft sim dot.df.mlir "$words" > said.txt 2>&1 || status=$?
+    [ $status = 2 ] || { cat said.txt >&2; fail "status $status: $words"; }
+    grep -q '^weft: ' said.txt
+  done
   refused 'index out of bounds' weft sim dot.df.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
   refused 'index out of bounds' weft interp dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
   refused 'index out of bounds' weft run dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
@@ -224,6 +230,16 @@ part_chips() {
     weft codegen "$program" -o threads
     ninja -C threads > ninja.txt 2>&1 || { cat ninja.txt >&2; fail ninja; }
     [ "$(grep -c warning ninja.txt)" = 0 ] || { cat ninja.txt >&2; fail "emitted C has warnings"; }
+    threads/run-local --version | grep -q '^weft [0-9]'
+    threads/run-local --help | grep -q producer
+    for option in --help --version; do
+      status=0
+      threads/run-local $option > /dev/full 2> said.txt || status=$?
+      [ $status = 3 ] && grep -q 'standard output' said.txt || fail "status $status: $option where nothing can be written"
+    done
+    status=0
+    threads/run-local --nothing 2> said.txt || status=$?
+    [ $status = 2 ] && grep -q 'no option' said.txt || fail "status $status: an unknown option"
     threads/run-local "${good[@]}" > said.txt 2>&1 || { cat said.txt >&2; fail "run-local"; }
     [ "$(grep -c 'as expected' said.txt)" = 3 ]
     for n in 1 2 3 4; do

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 static char folder[] = "/tmp/weft-runtime-XXXXXX";
-static char in_path[64], out_path[64];
+static char in_path[64], out_path[64], said_path[64];
 
 static int run_local(const test_shape *shape, int argc, char **argv) {
   weft_arena *arena = weft_arena_new();
@@ -80,13 +80,38 @@ static void full_output(void **state) {
   assert_true(test_inputs(&shape, 1, &in));
   assert_int_equal(weft_array_set_write(in_path, &in, NULL), WEFT_OK);
   weft_array_set_free(&in);
-  static const char *const saying[] = {"--help", "--dry-run", "--map", "--stats"};
+  static const char *const saying[] = {"--help", "--version", "--dry-run", "--map", "--stats"};
   for (size_t i = 0; i < sizeof saying / sizeof *saying; i++) {
     char *argv[] = {"run-local", (char *)(uintptr_t)saying[i], "--in", in_path, "--out", out_path};
-    int argc = i == 0 ? 2 : 6;
+    int argc = i <= 1 ? 2 : 6;
     assert_int_equal(run_into("/dev/null", &shape, argc, argv), 0);
     assert_int_equal(run_into("/dev/full", &shape, argc, argv), 3);
   }
+}
+
+/* What it says on standard output. */
+static void said(const char *option, const char *value, const char *expected) {
+  test_shape shape = {TEST_GEMM, .chips = 2, .m = 5, .k = 33, .n = 10, .format = WEFT_FP32};
+  char *argv[] = {"run-local", "--in", in_path, (char *)(uintptr_t)option, (char *)(uintptr_t)value}, text[4096] = "";
+  weft_array_set in = {0};
+  assert_true(test_inputs(&shape, 1, &in));
+  assert_int_equal(weft_array_set_write(in_path, &in, NULL), WEFT_OK);
+  weft_array_set_free(&in);
+  assert_int_equal(close(open(said_path, O_CREAT | O_WRONLY | O_TRUNC, 0600)), 0);
+  assert_int_equal(run_into(said_path, &shape, option ? value ? 5 : 4 : 3, argv), 0);
+  FILE *file = fopen(said_path, "r");
+  assert_non_null(file);
+  text[fread(text, 1, sizeof text - 1, file)] = 0;
+  fclose(file);
+  if (*expected ? !strstr(text, expected) : *text) fail_msg("%s: %s", option, text);
+}
+
+static void where_results_are(void **state) {
+  (void)state;
+  said(NULL, NULL, "no --out FILE was given, so the results are not kept\n");
+  said("--steps", "3", ": 3 runs in ");
+  said("--out", out_path, "");
+  said("--version", NULL, "for 2 chips\nweft " WEFT_VERSION "\narithmetic 1\nabi ");
 }
 
 static void one_chip(void **state) {
@@ -184,6 +209,7 @@ static int make_folder(void **state) {
   if (!mkdtemp(folder)) return -1;
   snprintf(in_path, sizeof in_path, "%s/in.h5", folder);
   snprintf(out_path, sizeof out_path, "%s/out.h5", folder);
+  snprintf(said_path, sizeof said_path, "%s/said.txt", folder);
   return 0;
 }
 
@@ -191,6 +217,7 @@ static int remove_folder(void **state) {
   (void)state;
   unlink(in_path);
   unlink(out_path);
+  unlink(said_path);
   return rmdir(folder);
 }
 
@@ -203,6 +230,7 @@ int main(void) {
       cmocka_unit_test(random_reductions),
       cmocka_unit_test(pipeline_and_ring),
       cmocka_unit_test(full_output),
+      cmocka_unit_test(where_results_are),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -277,6 +277,38 @@ faults)
   refused 1 "shape.h5: .*w1" weft eval digits.json --in shape.h5 --out result.h5
   refused 1 "missing.h5: .*w2" weft eval digits.json --schedule --in missing.h5 --out result.h5
   refused 1 "shape.h5: .*w1" weft eval digits.json --schedule --in shape.h5 --out result.h5
+  # Remedies: each message says what to change, and it is what can be changed.
+  mkdir folder
+  echo '{}' > empty.json
+  for how in --graph --schedule; do
+    refused 1 '^hint: give the file the program was made for' weft eval digits.json $how --in shape.h5 --out result.h5
+    refused 1 '^hint: .*name a file in it' weft eval digits.json $how --in digits.h5 --out folder
+  done
+  refused 1 '^hint: .*a folder: name a file$' weft eval digits.json --in folder --out result.h5
+  refused 1 '^hint: .*a folder: name a file$' weft compile . -o none
+  refused 1 '^hint: .*weft new' weft compile /dev/null -o none
+  refused 1 '^hint: .*weft new' weft show empty.json
+  refused 1 '^hint: .*name a file in it' weft fmt digits.json -o folder
+  refused 1 '^hint: .*name a file in it' weft tensor make --program digits.json --seed 1 -o folder
+  refused 1 '^hint: .*name a file in it' weft tensor rename digits.h5 x=y -o folder
+  refused 1 '^hint: .*a file stands' weft shard digits.json --chips 2 --per-chip digits.json
+  refused 2 'not an empty word' weft compile digits.json -o ""
+  refused 2 '^hint: weft tensor make --help' weft tensor make --program digits.json --seed abc -o x.h5
+  eval "$(sed -n 's/^hint: \(weft .* --help\).*/\1/p' refused.err)" > help.txt || fail "the help that a hint names"
+  for words in --help --version 'new --help' 'new mlp --help' 'tensor --help' 'show digits.json' 'tensor show digits.h5'; do
+    got=0
+    weft $words > /dev/full 2> refused.err || got=$?
+    [ $got = 3 ] && grep -q 'standard output' refused.err || fail "status $got where nothing can be written: weft $words"
+  done
+  # Names are no commands to the terminal.
+  sed 's/"logits"/"lo\\u001bgits"/g' digits.json > escape.json
+  weft tensor make --program escape.json --seed 1 -o escape.h5
+  compiled escape escape.json --chips 2
+  escape/run-local --in escape.h5 --out escape-out.h5
+  { weft show escape.json; weft tensor show escape-out.h5; weft diff escape-out.h5 result.h5
+    weft shard escape.json --chips 2 --explain -o sharded.json; escape/run-local --in escape.h5 --stats; } > escape.txt 2>&1 || true
+  grep -q 'lo.x1bgits' escape.txt || { cat -v escape.txt; fail "no escaped name"; }
+  ! grep -q $'\x1b' escape.txt || { cat -v escape.txt; fail "a control character was printed"; }
   for how in local mpi; do
     program=out/run-local
     [ $how = local ] || program="$launch -n 2 out/run"

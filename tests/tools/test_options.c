@@ -137,6 +137,10 @@ static void mistakes_have_status_two(void **state) {
   assert_int_equal(PARSE(&v, "in", "--output"), 2);
   assert_int_equal(PARSE(&v, "-f"), 2);
   assert_int_equal(PARSE(&v, "one", "two", "three"), 2);
+  assert_int_equal(PARSE(&v, "in", "-o", ""), 2);
+  assert_int_equal(PARSE(&v, "in", "--list="), 2);
+  assert_int_equal(PARSE(&v, ""), 2);
+  assert_int_equal(PARSE(&v, "one", ""), 2);
   assert_int_equal(PARSE(&v, "--help"), 0);
   assert_int_equal(PARSE(&v, "-fh"), 0);
 }
