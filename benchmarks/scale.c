@@ -58,12 +58,11 @@ static bool measure(bench *b, const char *const *arguments, uint32_t times, cons
 /* ---- one layer on many sites ---------------------------------------------------------------------------------------
  */
 
-/* A part like mesh-8x8 with more sites. The row of logits, of which the greatest is looked for, is one page of 64 MB:
- * that is what its sites have room for. */
+/* A part like mesh-8x8, its sites' memory included, with more sites. */
 static bool write_target(const char *path) {
   static const char text[] =
       "{\"name\": \"mesh-12x10\", \"about\": \"10 x 12 sites\", \"mesh\": {\"cols\": 12, \"rows\": 10},\n"
-      "\"tile\": {\"rows\": 32, \"cols\": 32}, \"local_bytes\": 134217728, \"chip_bytes\": 0, \"acc_tiles\": 8,\n"
+      "\"tile\": {\"rows\": 32, \"cols\": 32}, \"local_bytes\": 1431552, \"chip_bytes\": 0, \"acc_tiles\": 8,\n"
       "\"mem_banks\": 1, \"movement_engines\": 2,\n"
       "\"handshakes\": [\"Fifo\", \"Semaphore\", \"Barrier\", \"ValidReady\", \"Token\"],\n"
       "\"interconnects\": [\"PointToPoint\", \"RowMulticast\", \"ColMulticast\", \"ChipLink\"],\n"

@@ -39,6 +39,11 @@ typedef struct plan_units {
 /** Finds the units of a program in any phase, section by section. Everything is in `arena`. */
 weft_status plan_units_find(const weft_program *program, weft_arena *arena, plan_units *units, weft_diag *diag);
 
+/** Cuts the folds of rows that the target's local memory does not hold into column blocks with a carried result, and
+ * finds the units again; changes nothing when there are none. */
+weft_status plan_cut_folds(weft_program *program, const weft_target *target, weft_arena *scratch, plan_units *units,
+                           weft_diag *diag);
+
 /** Stages by the buffers they touch, in stage order. */
 typedef struct plan_ports {
   uint64_t *producer_begin, *reader_begin; /**< by buffer, one more at the end */
@@ -75,6 +80,11 @@ typedef struct plan_grid {
   uint64_t rounds;        /**< blocks of the busiest site */
 } plan_grid;
 plan_grid plan_grid_of(const weft_target *target, uint64_t down, uint64_t across);
+
+/** Bytes of a site's memory that the pages of one block of tile products take at most: the rings of its operands, of
+ * two pages each, of the result and of what its epilogues read. */
+double plan_block_bytes(const weft_program *program, uint64_t rows, uint64_t cols, uint64_t ibw,
+                        uint64_t operand_bytes);
 
 /** The greatest divisor of `value` that is at most `limit` (both at least 1). */
 uint64_t plan_divisor(uint64_t value, uint64_t limit);

@@ -36,6 +36,14 @@ typedef struct placer {
   uint32_t *first_of_item; /**< by old item: its newest block's item */
   uint32_t *next_of_item;  /**< by new item: the one before it from the same old item */
   uint64_t next_capacity;
+  uint64_t *blocks_at;               /**< by site of a chip: blocks of the unit being placed */
+  uint64_t round, rounds, round_end; /**< the section being made has rounds [round, round + rounds) of its blocks */
+  uint64_t first_item;               /**< of the section being made */
+  uint64_t *bytes_at; /**< by chip and site: bytes of the buffers placed there in the section being made */
+  uint64_t chips;
+  uint64_t room; /**< bytes of a site that row units and units that stay whole may fill together */
+  weft_section *sections;
+  uint64_t section_count, section_capacity;
   weft_engine_slot *slots;
   uint64_t stage_count, buffer_count, edge_count, item_count;
   uint64_t stage_capacity, buffer_capacity, edge_capacity, item_capacity, slot_capacity, site_capacity;
@@ -220,6 +228,23 @@ static uint64_t matmul_page(const placer *p, const plan_unit *unit, const block 
   return b->rows * b->cols;
 }
 
+static uint64_t *bytes_at(placer *p, weft_site site) {
+  uint64_t sites = p->target->mesh_rows * p->target->mesh_cols;
+  return &p->bytes_at[site.chip * sites + site.y * p->target->mesh_cols + site.x];
+}
+
+static void clear_bytes(placer *p) {
+  memset(p->bytes_at, 0, p->chips * p->target->mesh_rows * p->target->mesh_cols * sizeof *p->bytes_at);
+}
+
+static void count_bytes(placer *p, const weft_buffer *buffer) {
+  uint64_t bytes = weft_buffer_bytes(p->program, buffer), *sum;
+  if (buffer->space != WEFT_MEM_LOCAL || buffer->alias_of != WEFT_NONE) return;
+  if (buffer->site.site.x >= p->target->mesh_cols || buffer->site.site.y >= p->target->mesh_rows) return;
+  sum = bytes_at(p, buffer->site.site);
+  if (weft_add_overflow(*sum, bytes, sum)) *sum = UINT64_MAX;
+}
+
 static void clone_buffers(placer *p, const plan_unit *unit, const block *b) {
   for (uint64_t i = 0; i < unit->buffer_count; i++) {
     uint32_t id = unit->buffers[i];
@@ -234,6 +259,7 @@ static void clone_buffers(placer *p, const plan_unit *unit, const block *b) {
     buffer->origin = id;
     if (!unit->spread || !buffer->site.present) buffer->site = (weft_optional_site){true, b->site};
     if (unit->kind == UNIT_MATMUL && b->rows && b->cols) buffer->page_tiles = matmul_page(p, unit, b, id);
+    count_bytes(p, buffer);
     p->buffer_map[id] = (uint32_t)p->buffer_count++;
   }
   for (uint64_t i = 0; i < unit->buffer_count; i++) {
@@ -330,10 +356,10 @@ static bool same_block(const placer *p, uint32_t item, const block *b) {
          a->h_t == b->item.h_t && a->w_t == b->item.w_t;
 }
 
-/** The block's item: units that share an item share its blocks' items too, where they are cut alike. */
+/** The block's item: units of a section that share an item share its blocks' items too, where they are cut alike. */
 static bool take_item(placer *p, block *b) {
   uint32_t *newest = b->from == WEFT_NONE ? NULL : &p->first_of_item[b->from];
-  for (uint32_t i = newest ? *newest : WEFT_NONE; i != WEFT_NONE; i = p->next_of_item[i])
+  for (uint32_t i = newest ? *newest : WEFT_NONE; i != WEFT_NONE && i >= p->first_item; i = p->next_of_item[i])
     if (same_block(p, i, b)) {
       b->item.id = i;
       return true;
@@ -369,8 +395,43 @@ static weft_site site_at(const placer *p, const plan_unit *unit, uint64_t row, u
   return (weft_site){(uint16_t)(col % p->target->mesh_cols), (uint16_t)(row % p->target->mesh_rows), unit->chip};
 }
 
-static weft_site site_by_index(const placer *p, const plan_unit *unit, uint64_t index) {
-  return site_at(p, unit, index / p->target->mesh_cols, index % p->target->mesh_cols);
+/** Bytes of local memory that the buffers of a unit take as they are. */
+static uint64_t unit_bytes(const placer *p, const plan_unit *unit) {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < unit->buffer_count; i++) {
+    const weft_buffer *buffer = &p->program->buffers[unit->buffers[i]];
+    if (buffer->space != WEFT_MEM_LOCAL || buffer->alias_of != WEFT_NONE) continue;
+    if (weft_add_overflow(sum, weft_buffer_bytes(p->program, buffer), &sum)) return UINT64_MAX;
+  }
+  return sum;
+}
+
+/** Site `index` of the unit's chip, counted row by row, round again where there are more; the next that has room for a
+ * copy of the unit beside what the section has placed, or else that site itself. */
+static weft_site site_by_index(placer *p, const plan_unit *unit, uint64_t index) {
+  const uint64_t cols = p->target->mesh_cols, sites = p->target->mesh_rows * cols;
+  const weft_site first = site_at(p, unit, index / cols, index % cols);
+  uint64_t bytes = p->room == UINT64_MAX ? 0 : unit_bytes(p, unit);
+  for (uint64_t i = 0; i < sites && bytes && !unit->spread; i++) {
+    weft_site site = site_at(p, unit, (index + i) % sites / cols, (index + i) % cols);
+    uint64_t taken = *bytes_at(p, site);
+    if (taken == 0 || (taken <= p->room && bytes <= p->room - taken)) return site;
+  }
+  return first;
+}
+
+/** What a section's units [begin, end) may fill of a site: anything where one site of each chip holds them all, else
+ * half of it: sites of a section with multicasts are laid out alike, which takes more than their own buffers. */
+static uint64_t room_of(placer *p, uint64_t begin, uint64_t end) {
+  bool fits = true;
+  for (uint64_t u = begin; u < end; u++) {
+    const plan_unit *unit = &p->units.items[u];
+    if (unit->kind == UNIT_MATMUL || unit->spread) continue;
+    uint64_t *sum = bytes_at(p, site_at(p, unit, 0, 0));
+    if (weft_add_overflow(*sum, unit_bytes(p, unit), sum)) *sum = UINT64_MAX;
+    fits = fits && *sum <= p->target->local_bytes;
+  }
+  return fits ? UINT64_MAX : p->target->local_bytes / 2;
 }
 
 /** The site of block (i, j) of a grid of blocks. */
@@ -379,6 +440,14 @@ static weft_site site_of_block(const placer *p, const plan_unit *unit, const pla
   if (grid->bands > 1) return site_at(p, unit, i + grid->rows / grid->bands * (j / mesh_cols % grid->bands), j);
   if (grid->stacks > 1) return site_at(p, unit, i, j + grid->cols / grid->stacks * (i / mesh_rows % grid->stacks));
   return site_at(p, unit, i, j);
+}
+
+/** Whether a block at the site, in order of placing, belongs to the section being made: a site whose memory does not
+ * hold the pages of all its blocks does so many of them a section. */
+static bool is_in_round(placer *p, weft_site site) {
+  uint64_t round = p->blocks_at[site.y * p->target->mesh_cols + site.x]++;
+  p->round_end = weft_max_u64(p->round_end, round + 1);
+  return round >= p->round && round - p->round < p->rounds;
 }
 
 static void place_matmul_item(placer *p, uint64_t u, const weft_work_item *item, const weft_block_plan *plan,
@@ -401,6 +470,7 @@ static void place_matmul_item(placer *p, uint64_t u, const weft_work_item *item,
       weft_pair coord = {item->coord.first * down + i, item->coord.second * across + j};
       b.item = (weft_work_item){0, coord, item->row0_t + b.row0, item->col0_t + b.col0, b.rows, b.cols};
       b.site = site_of_block(p, unit, &grid, coord.first, coord.second);
+      if (!is_in_round(p, b.site)) continue;
       b.index = i * across + j;
       b.count = alone ? down * across : 2;
       clone_unit(p, u, &b);
@@ -450,15 +520,18 @@ static void place_unit(placer *p, uint64_t u, const weft_block_plan *plan, bool 
   const weft_program *program = p->program;
   const plan_unit *unit = &p->units.items[u];
   weft_span items = plan_section_items(program, unit->section);
+  if (p->round && unit->kind != UNIT_MATMUL) return;
+  memset(p->blocks_at, 0, p->target->mesh_rows * p->target->mesh_cols * sizeof *p->blocks_at);
   if (unit->item != WEFT_NONE) items = (weft_span){unit->item, (uint64_t)unit->item + 1};
   static const weft_work_item nothing = {.id = WEFT_NONE};
-  if (items.begin == items.end) place_whole_item(p, u, &nothing, 0, true);
+  if (items.begin == items.end && !p->round) place_whole_item(p, u, &nothing, 0, true);
   uint64_t sites = p->target->mesh_rows * p->target->mesh_cols;
   bool alone = items.end - items.begin == 1;
   for (uint64_t i = items.begin; i < items.end && !p->failed; i++) {
     const weft_work_item *item = &program->work.items[i];
     bool empty = !item->h_t || !item->w_t || !unit->rows || !unit->cols;
     if (unit->kind == UNIT_FIXED || empty) {
+      if (p->round) continue;
       place_whole_item(p, u, item, i - items.begin, alone);
     } else if (unit->kind == UNIT_MATMUL) {
       place_matmul_item(p, u, item, plan, alone);
@@ -488,29 +561,75 @@ static bool sort_edges(placer *p) {
   return true;
 }
 
-static bool clone_sections(placer *p, weft_section *sections) {
-  const weft_program *program = p->program;
+/** Rounds of blocks that a section of the units [begin, end) may have: as many as the memory of a site holds pages of,
+ * at least one. All of them where the program has no sections. */
+static uint64_t rounds_at_once(const placer *p, uint64_t begin, uint64_t end, const weft_block_plan *plan) {
+  if (!p->program->section_count || !plan) return UINT64_MAX;
+  double most = 0;
+  for (uint64_t u = begin; u < end; u++) {
+    if (p->units.items[u].kind != UNIT_MATMUL) continue;
+    double bytes = 0;
+    for (uint64_t v = begin; v < end; v++) {
+      const plan_unit *unit = &p->units.items[v];
+      if (unit->kind != UNIT_MATMUL || unit->chip != p->units.items[u].chip) continue;
+      uint64_t ibw = plan_divisor(weft_max_u64(unit->k_tiles, 1), plan->block.ibw);
+      weft_format operand = plan_matmul_of(&p->program->stages[unit->matmul])->operand;
+      bytes += plan_block_bytes(p->program, weft_min_u64(plan->per_site_m, unit->rows),
+                                weft_min_u64(plan->per_site_n, unit->cols), ibw, weft_format_bytes(operand));
+    }
+    most = bytes > most ? bytes : most;
+  }
+  if (most <= 0) return UINT64_MAX;
+  return weft_max_u64(1, (uint64_t)((double)p->target->local_bytes / most));
+}
+
+/** Appends the section that template section `k` becomes, or one of those, with what was placed since `from`. */
+static bool add_section(placer *p, uint64_t k, const weft_section *from) {
+  if (!p->program->section_count) return true;
+  if (!weft_arena_grow(p->program->arena, &p->sections, p->section_count, &p->section_capacity, sizeof *p->sections))
+    return false;
+  weft_section *section = &p->sections[p->section_count++];
+  *section = p->program->sections[k];
+  section->stages = (weft_span){from->stages.begin, p->stage_count};
+  section->buffers = (weft_span){from->buffers.begin, p->buffer_count};
+  section->edges = (weft_span){from->edges.begin, p->edge_count};
+  section->items = (weft_span){from->items.begin, p->item_count};
+  if (p->round)
+    section->name =
+        weft_arena_printf(p->program->arena, "%s+%llu", section->name, (unsigned long long)(p->round / p->rounds));
+  return section->name != NULL;
+}
+
+/** One section of the template: its units [begin, end), in as many sections as the memory of the sites asks for. */
+static bool clone_section(placer *p, uint64_t k, uint64_t begin, uint64_t end) {
+  const weft_block_plan *plan = plan_of_section(p->program, k);
+  bool products = has_products(p, begin, end);
+  p->rounds = products ? rounds_at_once(p, begin, end, plan) : UINT64_MAX;
+  clear_bytes(p);
+  p->room = room_of(p, begin, end);
+  p->round_end = 0;
+  for (p->round = 0; p->round == 0 || p->round < p->round_end; p->round += p->rounds) {
+    const weft_section from = {.stages.begin = p->stage_count,
+                               .buffers.begin = p->buffer_count,
+                               .edges.begin = p->edge_count,
+                               .items.begin = p->item_count};
+    p->first_item = p->item_count;
+    clear_bytes(p);
+    for (uint64_t u = begin; u < end && !p->failed; u++) place_unit(p, u, plan, products);
+    if (p->failed || !add_section(p, k, &from)) return false;
+    if (p->round_end <= p->rounds) break;
+  }
+  return true;
+}
+
+static bool clone_sections(placer *p) {
   uint64_t u = 0;
-  for (uint64_t k = 0; k < plan_section_count(program) && !p->failed; k++) {
-    weft_section *section = program->section_count ? &sections[k] : NULL;
-    weft_span stages = {p->stage_count, 0}, buffers = {p->buffer_count, 0}, edges = {p->edge_count, 0},
-              items = {p->item_count, 0};
-    const weft_block_plan *plan = plan_of_section(program, k);
+  for (uint64_t k = 0; k < plan_section_count(p->program); k++) {
     uint64_t begin = u;
     while (u < p->units.count && p->units.items[u].section == k) u++;
-    bool products = has_products(p, begin, u);
-    for (uint64_t i = begin; i < u && !p->failed; i++) place_unit(p, i, plan, products);
-    stages.end = p->stage_count;
-    buffers.end = p->buffer_count;
-    edges.end = p->edge_count;
-    items.end = p->item_count;
-    if (!section) continue;
-    section->stages = stages;
-    section->buffers = buffers;
-    section->edges = edges;
-    section->items = items;
+    if (!clone_section(p, k, begin, u)) return false;
   }
-  return !p->failed;
+  return true;
 }
 
 static int compare_sites(const void *a, const void *b) {
@@ -582,7 +701,7 @@ static void recount_state_grid(weft_program *program) {
   }
 }
 
-static weft_status replace(placer *p, weft_section *sections) {
+static weft_status replace(placer *p) {
   weft_program *program = p->program;
   if (!make_placement(p)) return weft_error_memory(p->diag);
   program->stages = copy_array(p, p->stages, p->stage_count, sizeof *p->stages);
@@ -593,7 +712,8 @@ static weft_status replace(placer *p, weft_section *sections) {
   program->buffer_count = p->buffer_count;
   program->edge_count = p->edge_count;
   program->work.item_count = p->item_count;
-  if (program->section_count) program->sections = sections;
+  if (program->section_count) program->sections = p->sections;
+  program->section_count = p->section_count;
   if (p->failed) return weft_error_memory(p->diag);
   recount_state_grid(program);
   return WEFT_OK;
@@ -605,15 +725,20 @@ weft_status weft_pass_place(weft_program *program, const weft_target *target, co
   placer p = {.program = program, .target = target, .diag = diag, .scratch = weft_arena_new()};
   if (!p.scratch) return weft_error_memory(diag);
   weft_status status = plan_units_find(program, p.scratch, &p.units, diag);
-  weft_section *sections = copy_array(&p, program->sections, program->section_count, sizeof *sections);
+  for (uint64_t u = 0; u < p.units.count; u++) p.chips = weft_max_u64(p.chips, (uint64_t)p.units.items[u].chip + 1);
+  for (uint64_t b = 0; b < program->buffer_count; b++)
+    if (program->buffers[b].site.present)
+      p.chips = weft_max_u64(p.chips, (uint64_t)program->buffers[b].site.site.chip + 1);
+  p.bytes_at = WEFT_NEW_ARRAY(p.scratch, uint64_t, p.chips * target->mesh_rows * target->mesh_cols);
+  p.blocks_at = WEFT_NEW_ARRAY(p.scratch, uint64_t, target->mesh_rows * target->mesh_cols);
   p.buffer_map = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->buffer_count + 1);
   p.stage_map = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->stage_count + 1);
   p.first_of_item = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->work.item_count + 1);
   if (p.first_of_item) memset(p.first_of_item, 0xff, (program->work.item_count + 1) * sizeof(uint32_t));
-  if (!status && (!sections || !p.buffer_map || !p.stage_map || !p.first_of_item || !sort_edges(&p)))
+  if (!status && (!p.blocks_at || !p.bytes_at || !p.buffer_map || !p.stage_map || !p.first_of_item || !sort_edges(&p)))
     status = weft_error_memory(diag);
-  if (!status && !clone_sections(&p, sections)) status = weft_error_memory(diag);
-  if (!status) status = replace(&p, sections);
+  if (!status && !clone_sections(&p)) status = weft_error_memory(diag);
+  if (!status) status = replace(&p);
   weft_arena_free(p.scratch);
   return status;
 }

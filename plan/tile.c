@@ -1,8 +1,9 @@
 /* tile
  * requires     a valid Template
  * establishes  every section has a block plan: blocks a site, sub-blocks that divide them, K blocks that divide K; the
- *              accumulator holds a block, so nothing is spilled
- * breaks       nothing: stages stay one a unit, place cuts them by the plan
+ *              accumulator holds a block, so nothing is spilled; folds of rows too long for local memory are walked in
+ *              column blocks
+ * breaks       nothing: other stages stay one a unit, place cuts them by the plan
  * source       spatial-ir seed, "BlockPlan"; blocks that stay while K streams past them: output stationary (Chen,
  *              Emer and Sze, Eyeriss, 2016) */
 #include "internal.h"
@@ -76,6 +77,13 @@ typedef struct choice {
   double seconds;
 } choice;
 
+double plan_block_bytes(const weft_program *program, uint64_t rows, uint64_t cols, uint64_t ibw,
+                        uint64_t operand_bytes) {
+  double operands = (double)(rows + cols) * (double)ibw * (double)operand_bytes;
+  double results = (double)rows * (double)cols * 8 + (double)cols * 8;
+  return 2 * (double)program->tile_rows * (double)program->tile_cols * (operands + results);
+}
+
 plan_grid plan_grid_of(const weft_target *target, uint64_t down, uint64_t across) {
   const uint64_t mesh_rows = target->mesh_rows, mesh_cols = target->mesh_cols;
   plan_grid grid = {weft_min_u64(down, mesh_rows), weft_min_u64(across, mesh_cols), 1, 1, 0};
@@ -101,25 +109,34 @@ static double count_rounds(const weft_target *target, const section_need *need, 
   return (double)grid.rounds;
 }
 
+/** Makes the block smaller by half; false when it is a single tile. */
+static bool halve_block(choice *c) {
+  if (c->per_m == 1 && c->per_n == 1) return false;
+  if (c->per_m >= c->per_n)
+    c->per_m = (c->per_m + 1) / 2;
+  else
+    c->per_n = (c->per_n + 1) / 2;
+  return true;
+}
+
 /** Makes the block smaller until the accumulator holds it, then the pages until local memory holds those of all its
- * blocks; false when nothing fits. */
-static bool fit_block(const weft_program *program, const weft_target *target, const section_need *need, choice *c) {
-  double tile = (double)program->tile_rows * (double)program->tile_cols;
+ * blocks. Where `apart`, of one of them, for sections of their own, and the block smaller again if it must be. False
+ * when nothing fits. */
+static bool fit_block(const weft_program *program, const weft_target *target, const section_need *need, bool apart,
+                      choice *c) {
   uint64_t k = weft_max_u64(need->k_tiles, 1);
-  while ((double)c->per_m * (double)c->per_n * (double)need->levels > (double)target->acc_tiles) {
-    if (c->per_m == 1 && c->per_n == 1) return false;
-    if (c->per_m >= c->per_n)
-      c->per_m = (c->per_m + 1) / 2;
-    else
-      c->per_n = (c->per_n + 1) / 2;
-  }
-  double rounds = count_rounds(target, need, c);
-  for (c->ibw = plan_divisor(k, need->page_k_tiles);; c->ibw = plan_divisor(k, c->ibw - 1)) {
-    double operands = (double)(c->per_m + c->per_n) * (double)c->ibw * (double)need->operand_bytes;
-    double results = (double)c->per_m * (double)c->per_n * 8 + (double)c->per_n * 8;
-    if (rounds * 2 * tile * (operands + results) <= (double)target->local_bytes) return true;
-    if (c->ibw == 1) return false;
-  }
+  while ((double)c->per_m * (double)c->per_n * (double)need->levels > (double)target->acc_tiles)
+    if (!halve_block(c)) return false;
+  do {
+    double rounds = count_rounds(target, need, c);
+    if (apart) rounds = 1;
+    for (c->ibw = plan_divisor(k, need->page_k_tiles);; c->ibw = plan_divisor(k, c->ibw - 1)) {
+      double bytes = plan_block_bytes(program, c->per_m, c->per_n, c->ibw, need->operand_bytes);
+      if (rounds * bytes <= (double)target->local_bytes) return true;
+      if (c->ibw == 1) break;
+    }
+  } while (apart && halve_block(c));
+  return false;
 }
 
 /** Time of a section under the choice: the busiest site's products and reads, and a fixed cost for each site. */
@@ -144,9 +161,10 @@ static void report_choice(weft_text *report, const char *section, const choice *
                    (unsigned long long)c->per_m, (unsigned long long)c->per_n, (unsigned long long)c->ibw, c->seconds);
 }
 
-/** Tries every grid of sites up to the mesh; the first of equal prices wins, so fewer sites do. */
+/** Tries every grid of sites up to the mesh; the first of equal prices wins, so fewer sites do. Where `apart`, the
+ * blocks of a site need not fit its memory together: place gives them sections of their own. */
 static bool choose_products(const weft_program *program, const weft_target *target, const section_need *need,
-                            const char *section, weft_text *report, choice *best) {
+                            bool apart, const char *section, weft_text *report, choice *best) {
   choice second = {.seconds = INFINITY};
   *best = second;
   for (uint64_t rows = 1; rows <= target->mesh_rows; rows++) {
@@ -159,7 +177,7 @@ static bool choose_products(const weft_program *program, const weft_target *targ
                   weft_max_u64(1, weft_ceil_div(need->cols, cols)),
                   1,
                   0};
-      if (!fit_block(program, target, need, &c)) continue;
+      if (!fit_block(program, target, need, apart, &c)) continue;
       c.seconds = price(program, target, need, &c);
       if (c.per_m == best->per_m && c.per_n == best->per_n) continue;
       if (c.seconds < best->seconds) {
@@ -181,7 +199,8 @@ static bool choose_products(const weft_program *program, const weft_target *targ
 static weft_status plan_products(const weft_program *program, const weft_target *target, const section_need *need,
                                  const char *section, weft_text *report, weft_block_plan *plan, weft_diag *diag) {
   choice c;
-  if (!choose_products(program, target, need, section, report, &c))
+  if (!choose_products(program, target, need, false, section, report, &c) &&
+      !choose_products(program, target, need, true, section, report, &c))
     return weft_error(diag, WEFT_INVALID, "choose a target with more memory or more sites, or more chips",
                       "section `%s`: blocks of %llu accumulator tiles an output tile, and their pages, do not fit: "
                       "target `%s` has %llu tiles and %llu bytes a site",
@@ -320,13 +339,16 @@ weft_status weft_pass_tile(weft_program *program, const weft_target *target, con
   if (status) return status;
   weft_arena *scratch = weft_arena_new();
   weft_section *sections = WEFT_NEW_ARRAY(program->arena, weft_section, program->section_count);
+  const weft_program before = *program;
   plan_units units;
   if (!scratch || !sections) status = weft_error_memory(diag);
   if (!status) status = plan_units_find(program, scratch, &units, diag);
+  if (!status) status = plan_cut_folds(program, target, scratch, &units, diag);
   if (!status) {
     if (program->section_count) memcpy(sections, program->sections, program->section_count * sizeof *sections);
     status = set_plans(program, target, &units, sections, options ? options->report : NULL, diag);
   }
   if (scratch) weft_arena_free(scratch);
+  if (status) *program = before;
   return status;
 }

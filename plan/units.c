@@ -362,12 +362,9 @@ static bool recognise_rows(const finder *f) {
     if (stage->kind == WEFT_STAGE_STORE &&
         (stage->store.pattern.origin.indirect || !still(&stage->store.pattern, 4, 4)))
       return false;
-    if (stage->kind == WEFT_STAGE_LOAD && (stage->load.pattern.origin.indirect || stage->load.num_blocks != 1 ||
-                                           stage->load.multicast != WEFT_NONE || !still(&stage->load.pattern, 4, 4)))
+    if (stage->kind == WEFT_STAGE_LOAD && (stage->load.pattern.origin.indirect || stage->load.multicast != WEFT_NONE))
       return false;
   }
-  for (uint64_t i = 0; i < unit->buffer_count; i++)
-    if (program->buffers[unit->buffers[i]].kind == WEFT_BUFFER_INTERM) return false;
   const weft_stage *store = &program->stages[unit->store];
   unit->rows = store->store.sub_blocks.first;
   unit->cols = store->store.pattern.block_w * store->store.sub_blocks.second;
