@@ -40,7 +40,6 @@ bool emit_count(emitter *e, const weft_mlir_op *alloc, emit_extent *extent) {
 }
 
 static bool make(emitter *e, const weft_mlir_op *op) {
-  enum { MOST_BITS = 28 };
   const weft_mlir_type *type = op->results[0].type;
   const char *why;
   uint64_t row;
@@ -50,11 +49,9 @@ static bool make(emitter *e, const weft_mlir_op *op) {
   if (!emit_type(type->element, &c) || !c.name) return emit_refuse(e, op, NULL, "the element type has no C type");
   emit_line(e, "{");
   if (!emit_count(e, op, put_extent)) return false;
-  emit_line(e, "  if (count > UINT64_C(1) << %d) WEFT_DF_FAULT(%u, \"%s\");", MOST_BITS, op->line,
-            weft_fault_text(WEFT_FAULT_SIZE));
+  emit_line(e, "  if (count > %d) %s;", WEFT_MOST_ALLOCATED, emit_fault(e, op, weft_fault_text(WEFT_FAULT_SIZE)));
   emit_line(e, "  a%u = (weft_df_memory){calloc(count + 1, sizeof(%s)), count, calloc(count + 1, 1)};", mark, c.name);
-  emit_line(e, "  if (!a%u.data || !a%u.written) WEFT_DF_FAULT(%u, \"%s\");", mark, mark, op->line,
-            weft_fault_text(WEFT_FAULT_SIZE));
+  emit_line(e, "  if (!a%u.data || !a%u.written) %s;", mark, mark, emit_fault(e, op, weft_fault_text(WEFT_FAULT_SIZE)));
   emit_line(e, "}");
   return true;
 }

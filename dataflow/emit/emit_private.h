@@ -31,6 +31,8 @@ typedef struct c_type {
 /* False for types that tokens cannot have. `none` has no C type: name is NULL. */
 bool emit_type(const weft_mlir_type *type, c_type *c);
 bool emit_refuse(emitter *e, const weft_mlir_op *op, const char *hint, const char *why);
+/* The statement of a fault of the op: what it was, after the op's name. In the arena. */
+const char *emit_fault(emitter *e, const weft_mlir_op *op, const char *what);
 void emit_line(emitter *e, const char *format, ...) WEFT_PRINTF(2, 3);
 /* "int32_t v5;" of a value that has a C type. */
 void emit_declare(emitter *e, const weft_mlir_value *value);

@@ -12,6 +12,11 @@ bool emit_refuse(emitter *e, const weft_mlir_op *op, const char *hint, const cha
   return false;
 }
 
+const char *emit_fault(emitter *e, const weft_mlir_op *op, const char *what) {
+  const char *text = weft_arena_printf(e->scratch, "WEFT_DF_FAULT(%u, \"%s: %s\")", op->line, op->name->text, what);
+  return text ? text : "goto failed";
+}
+
 void emit_line(emitter *e, const char *format, ...) {
   char text[2048];
   va_list arguments;
@@ -266,7 +271,7 @@ static void check_fault(emitter *e, const weft_mlir_op *op, const operands *o, c
                         weft_fault fault) {
   weft_text text = {0};
   expand(o, condition, &text);
-  emit_line(e, "if (WEFT_DF_NEVER(%s)) WEFT_DF_FAULT(%u, \"%s\");", text.data, op->line, weft_fault_text(fault));
+  emit_line(e, "if (WEFT_DF_NEVER(%s)) %s;", text.data, emit_fault(e, op, weft_fault_text(fault)));
   weft_text_free(&text);
 }
 

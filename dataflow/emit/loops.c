@@ -76,7 +76,7 @@ static void emit_mux(loop_emitter *b, const weft_mlir_op *op) {
   emit_line(b->e, "switch (v%u) {", selector);
   for (uint32_t k = 1; k < op->operand_count; k++)
     emit_line(b->e, "case %u: v%u = v%u; break;", k - 1, target, variable(b, op->operands[k]));
-  emit_line(b->e, "default: WEFT_DF_FAULT(%u, \"%s\");", op->line, weft_fault_text(WEFT_FAULT_LANE));
+  emit_line(b->e, "default: %s;", emit_fault(b->e, op, weft_fault_text(WEFT_FAULT_LANE)));
   emit_line(b->e, "}");
 }
 
@@ -86,11 +86,11 @@ static bool emit_access(loop_emitter *b, const weft_mlir_op *op, bool load) {
   uint32_t m = op->operands[0]->mark, at = variable(b, op->operands[1]);
   if (op->operands[0]->type->layout || !emit_type(op->operands[0]->type->element, &c) || !c.name)
     return emit_refuse(e, op, NULL, "the memref's type has no C type");
-  emit_line(e, "if (WEFT_DF_NEVER((uint64_t)v%u >= m%u->count)) WEFT_DF_FAULT(%u, \"%s\");", at, m, op->line,
-            weft_fault_text(WEFT_FAULT_BOUNDS));
+  emit_line(e, "if (WEFT_DF_NEVER((uint64_t)v%u >= m%u->count)) %s;", at, m,
+            emit_fault(e, op, weft_fault_text(WEFT_FAULT_BOUNDS)));
   if (load) {
-    emit_line(e, "if (WEFT_DF_NEVER(m%u->written && !m%u->written[v%u])) WEFT_DF_FAULT(%u, \"%s\");", m, m, at,
-              op->line, weft_fault_text(WEFT_FAULT_UNWRITTEN));
+    emit_line(e, "if (WEFT_DF_NEVER(m%u->written && !m%u->written[v%u])) %s;", m, m, at,
+              emit_fault(e, op, weft_fault_text(WEFT_FAULT_UNWRITTEN)));
     emit_line(e, "v%u = d%u[v%u];", op->results[0].mark, m, at);
   } else {
     emit_line(e, "if (m%u->written) m%u->written[v%u] = 1;", m, m, at);
@@ -169,8 +169,8 @@ static bool emit_for(loop_emitter *b, const frame *loop) {
   bool wide = strcmp(weft_mlir_attribute_text(op, "cont_cond", "slt"), "ult") == 0;
   uint32_t i = op->results[0].mark, n = op->results[1].mark, lower = variable(b, op->operands[0]),
            upper = variable(b, op->operands[1]), step = variable(b, op->operands[2]);
-  emit_line(e, "if (WEFT_DF_NEVER(v%u %s 0)) WEFT_DF_FAULT(%u, \"%s\");", step, wide ? "==" : "<=", op->line,
-            weft_fault_text(WEFT_FAULT_STEP));
+  emit_line(e, "if (WEFT_DF_NEVER(v%u %s 0)) %s;", step,
+            wide ? "==" : "<=", emit_fault(e, op, weft_fault_text(WEFT_FAULT_STEP)));
   emit_inits(b, loop);
   emit_line(e, "v%u = v%u;", i, lower);
   if (wide && c.odd)

@@ -238,8 +238,8 @@ static void emit_lanes(machine *m, const weft_mlir_op *op, bool mux) {
   if (lanes > 2) {
     weft_text has = {0};
     put_has(m, &has, queue_of(m, 0));
-    emit_line(m->e, "if (%s && (uint64_t)%s >= %u) WEFT_DF_FAULT(%u, \"%s\");", has.data, selector.data, lanes,
-              op->line, weft_fault_text(WEFT_FAULT_LANE));
+    emit_line(m->e, "if (%s && (uint64_t)%s >= %u) %s;", has.data, selector.data, lanes,
+              emit_fault(m->e, op, weft_fault_text(WEFT_FAULT_LANE)));
     weft_text_free(&has);
   }
   weft_text_free(&selector);
@@ -343,8 +343,7 @@ static void emit_stream(machine *m, const weft_mlir_op *op, uint32_t state) {
     hold(m, i, name);
     take(m, queue_of(m, i));
   }
-  emit_line(e, "if (x2 %s 0) WEFT_DF_FAULT(%u, \"%s\");", wide ? "==" : "<=", op->line,
-            weft_fault_text(WEFT_FAULT_STEP));
+  emit_line(e, "if (x2 %s 0) %s;", wide ? "==" : "<=", emit_fault(e, op, weft_fault_text(WEFT_FAULT_STEP)));
   if (wide && c.odd)
     emit_line(e,
               "s->left%u = weft_df_rounds_unsigned(weft_df_mask(%u, (uint64_t)x0), weft_df_mask(%u, (uint64_t)x1), "
@@ -382,11 +381,11 @@ static bool emit_access(machine *m, const weft_mlir_op *op, bool load) {
   open_firing(m, op, UINT64_MAX, UINT64_MAX, NULL);
   hold(m, 1, "at");
   if (!load) hold(m, 2, "x");
-  emit_line(e, "if (WEFT_DF_NEVER((uint64_t)at >= m%u->count)) WEFT_DF_FAULT(%u, \"%s\");", memory, op->line,
-            weft_fault_text(WEFT_FAULT_BOUNDS));
+  emit_line(e, "if (WEFT_DF_NEVER((uint64_t)at >= m%u->count)) %s;", memory,
+            emit_fault(e, op, weft_fault_text(WEFT_FAULT_BOUNDS)));
   if (load)
-    emit_line(e, "if (WEFT_DF_NEVER(m%u->written && !m%u->written[at])) WEFT_DF_FAULT(%u, \"%s\");", memory, memory,
-              op->line, weft_fault_text(WEFT_FAULT_UNWRITTEN));
+    emit_line(e, "if (WEFT_DF_NEVER(m%u->written && !m%u->written[at])) %s;", memory, memory,
+              emit_fault(e, op, weft_fault_text(WEFT_FAULT_UNWRITTEN)));
   for (uint32_t i = 1; i < op->operand_count; i++) take(m, queue_of(m, i));
   if (load) {
     emit_line(e, "%s x = ((const %s *)m%u->data)[at];", c.name, c.name, memory);
@@ -460,9 +459,8 @@ static void emit_sinks(machine *m) {
     if (c.name) emit_line(m->e, "%s x = %s;", c.name, front.data);
     take(m, q);
     if (stream)
-      emit_line(m->e,
-                "if (env->send(env, channels[%u], %s)) WEFT_DF_FAULT(%u, \"the channel takes nothing any more\");",
-                m->streams_in + i - values, word.data, end->line);
+      emit_line(m->e, "if (env->send(env, channels[%u], %s)) %s;", m->streams_in + i - values, word.data,
+                emit_fault(m->e, end, "the channel takes nothing any more"));
     else if (i < values)
       emit_line(m->e, "if (!came%u) results[%u] = %s;", i, i, word.data);
     if (!stream) emit_line(m->e, "came%u = 1;", i);
@@ -484,10 +482,10 @@ static void emit_ending(machine *m) {
   emit_line(m->e, "if (moved) continue;");
   emit_line(m->e, "if (%s) break;", all.data);
   if (m->streams_in)
-    emit_line(m->e, "if (env->wait(env, channels, %u)) WEFT_DF_FAULT(%u, \"no token comes any more\");", m->streams_in,
-              m->graph->line);
+    emit_line(m->e, "if (env->wait(env, channels, %u)) %s;", m->streams_in,
+              emit_fault(m->e, m->graph, "no token comes any more"));
   else
-    emit_line(m->e, "WEFT_DF_FAULT(%u, \"nothing can fire, and the graph is not complete\");", m->graph->line);
+    emit_line(m->e, "%s;", emit_fault(m->e, m->graph, "nothing can fire, and the graph is not complete"));
   weft_text_free(&all);
 }
 
@@ -559,8 +557,8 @@ static bool declare_memories(machine *m) {
 /* A token that a launch begins with; what the last launch left may be in its way. */
 static void first_token(machine *m, const weft_mlir_value *value, const char *text) {
   for (uint32_t k = m->first_use[value->mark]; k < m->first_use[value->mark + 1]; k++)
-    emit_line(m->e, "if (s->n%u > 1) WEFT_DF_FAULT(%u, \"the last launch has left tokens that are in the way\");",
-              m->uses[k], m->queues[m->uses[k]].consumer->line);
+    emit_line(m->e, "if (s->n%u > 1) %s;", m->uses[k],
+              emit_fault(m->e, m->queues[m->uses[k]].consumer, "the last launch has left tokens that are in the way"));
   emit_token(m, value, text);
 }
 
@@ -599,7 +597,7 @@ bool emit_machine(emitter *e, const weft_mlir_op *graph, uint32_t number) {
   declare(&m, number);
   if (!declare_memories(&m)) return false;
   emit_line(e, "if (!s) s = env->machines[%u] = calloc(1, sizeof *s);", number);
-  emit_line(e, "if (!s) WEFT_DF_FAULT(%u, \"out of memory\");", graph->line);
+  emit_line(e, "if (!s) %s;", emit_fault(e, graph, "out of memory"));
   first_tokens(&m);
   emit_line(e, "for (;;) {");
   e->indent++;

@@ -81,12 +81,11 @@ static void emit_address(body_emitter *b, const weft_mlir_op *op, uint32_t memor
       emit_line(e, "at = at * %lld + (uint64_t)v%u;", (long long)type->extents[i], op->operands[memory + 1 + i]->mark);
     uint64_t limit = type->extents[i] < 0 ? weft_memref_limit(row) : (uint64_t)type->extents[i];
     if (type->rank > 1)
-      emit_line(e, "if (WEFT_DF_NEVER((uint64_t)v%u >= UINT64_C(%llu))) WEFT_DF_FAULT(%u, \"%s\");",
-                op->operands[memory + 1 + i]->mark, (unsigned long long)limit, op->line,
-                weft_fault_text(WEFT_FAULT_BOUNDS));
+      emit_line(e, "if (WEFT_DF_NEVER((uint64_t)v%u >= UINT64_C(%llu))) %s;", op->operands[memory + 1 + i]->mark,
+                (unsigned long long)limit, emit_fault(e, op, weft_fault_text(WEFT_FAULT_BOUNDS)));
   }
-  emit_line(e, "if (WEFT_DF_NEVER(at >= m%u->count)) WEFT_DF_FAULT(%u, \"%s\");", op->operands[memory]->mark, op->line,
-            weft_fault_text(WEFT_FAULT_BOUNDS));
+  emit_line(e, "if (WEFT_DF_NEVER(at >= m%u->count)) %s;", op->operands[memory]->mark,
+            emit_fault(e, op, weft_fault_text(WEFT_FAULT_BOUNDS)));
 }
 
 static bool emit_load(body_emitter *b, const weft_mlir_op *op) {
@@ -94,8 +93,8 @@ static bool emit_load(body_emitter *b, const weft_mlir_op *op) {
   if (!memory_type(b, op, op->operands[0]->type, &c)) return false;
   uint32_t m = op->operands[0]->mark;
   emit_address(b, op, 0);
-  emit_line(b->e, "if (WEFT_DF_NEVER(m%u->written && !m%u->written[at])) WEFT_DF_FAULT(%u, \"%s\");", m, m, op->line,
-            weft_fault_text(WEFT_FAULT_UNWRITTEN));
+  emit_line(b->e, "if (WEFT_DF_NEVER(m%u->written && !m%u->written[at])) %s;", m, m,
+            emit_fault(b->e, op, weft_fault_text(WEFT_FAULT_UNWRITTEN)));
   emit_line(b->e, "v%u = ((const %s *)m%u->data)[at];", op->results[0].mark, c.name, m);
   b->e->indent--;
   emit_line(b->e, "}");
@@ -125,11 +124,11 @@ static bool emit_copy(body_emitter *b, const weft_mlir_op *op) {
     emit_line(b->e, "  uint64_t count = %llu;", (unsigned long long)count);
   else
     emit_line(b->e, "  uint64_t count = m%u->count;", from);
-  emit_line(b->e, "  if (count > m%u->count || count > m%u->count) WEFT_DF_FAULT(%u, \"%s\");", from, to, op->line,
-            weft_fault_text(WEFT_FAULT_BOUNDS));
+  emit_line(b->e, "  if (count > m%u->count || count > m%u->count) %s;", from, to,
+            emit_fault(b->e, op, weft_fault_text(WEFT_FAULT_BOUNDS)));
   emit_line(b->e, "  for (uint64_t i = 0; i < count; i++) {");
-  emit_line(b->e, "    if (m%u->written && !m%u->written[i]) WEFT_DF_FAULT(%u, \"%s\");", from, from, op->line,
-            weft_fault_text(WEFT_FAULT_UNWRITTEN));
+  emit_line(b->e, "    if (m%u->written && !m%u->written[i]) %s;", from, from,
+            emit_fault(b->e, op, weft_fault_text(WEFT_FAULT_UNWRITTEN)));
   emit_line(b->e, "    if (m%u->written) m%u->written[i] = 1;", to, to);
   emit_line(b->e, "    ((%s *)m%u->data)[i] = ((const %s *)m%u->data)[i];", c.name, to, c.name, from);
   emit_line(b->e, "  }");
@@ -153,14 +152,13 @@ static bool emit_alloc(body_emitter *b, const weft_mlir_op *op) {
   uint32_t a = op->results[0].mark;
   emit_line(e, "{");
   if (!emit_count(e, op, put_extent)) return false;
-  emit_line(e, "  if (count > (1u << 28) || (a%u.data && a%u.count != count)) WEFT_DF_FAULT(%u, \"%s\");", a, a,
-            op->line, weft_fault_text(WEFT_FAULT_SIZE));
+  emit_line(e, "  if (count > %d || (a%u.data && a%u.count != count)) %s;", WEFT_MOST_ALLOCATED, a, a,
+            emit_fault(e, op, weft_fault_text(WEFT_FAULT_SIZE)));
   emit_line(e, "  if (!a%u.data) {", a);
   emit_line(e, "    a%u.data = calloc(count + 1, sizeof(%s));", a, c.name);
   emit_line(e, "    a%u.written = calloc(count + 1, 1);", a);
   emit_line(e, "    a%u.count = count;", a);
-  emit_line(e, "    if (!a%u.data || !a%u.written) WEFT_DF_FAULT(%u, \"%s\");", a, a, op->line,
-            weft_fault_text(WEFT_FAULT_SIZE));
+  emit_line(e, "    if (!a%u.data || !a%u.written) %s;", a, a, emit_fault(e, op, weft_fault_text(WEFT_FAULT_SIZE)));
   emit_line(e, "  }");
   emit_line(e, "  m%u = &a%u;", a, a);
   emit_line(e, "}");
@@ -217,8 +215,8 @@ static bool emit_for(body_emitter *b, const weft_mlir_op *op) {
   bool wide = weft_mlir_attribute_of(op, "unsignedCmp") != NULL;
   uint32_t lower = op->operands[0]->mark, upper = op->operands[1]->mark, step = op->operands[2]->mark,
            n = b->temporaries++;
-  emit_line(e, "if (WEFT_DF_NEVER(v%u %s 0)) WEFT_DF_FAULT(%u, \"%s\");", step, wide ? "==" : "<=", op->line,
-            weft_fault_text(WEFT_FAULT_STEP));
+  emit_line(e, "if (WEFT_DF_NEVER(v%u %s 0)) %s;", step,
+            wide ? "==" : "<=", emit_fault(e, op, weft_fault_text(WEFT_FAULT_STEP)));
   emit_moves(b, op, 3, body->arguments + 1, op->result_count);
   emit_line(e, "v%u = v%u;", body->arguments[0].mark, lower);
   if (wide && c.odd)
@@ -275,14 +273,14 @@ static bool emit_channel(body_emitter *b, const weft_mlir_op *op) {
   snprintf(variable, sizeof variable, "v%u", value->mark);
   if (send) {
     emit_word_text(&c, variable, &text);
-    emit_line(b->e, "if (env->send(env, c%u, %s)) WEFT_DF_FAULT(%u, \"the channel takes nothing any more\");",
-              op->operands[0]->mark, text.data, op->line);
+    emit_line(b->e, "if (env->send(env, c%u, %s)) %s;", op->operands[0]->mark, text.data,
+              emit_fault(b->e, op, "the channel takes nothing any more"));
   } else {
     emit_from_word_text(&c, "word", &text);
     emit_line(b->e, "{");
     emit_line(b->e, "  uint64_t word = 0;");
-    emit_line(b->e, "  if (env->receive(env, c%u, &word)) WEFT_DF_FAULT(%u, \"no token comes any more\");",
-              op->operands[0]->mark, op->line);
+    emit_line(b->e, "  if (env->receive(env, c%u, &word)) %s;", op->operands[0]->mark,
+              emit_fault(b->e, op, "no token comes any more"));
     emit_line(b->e, "  v%u = %s;", value->mark, text.data);
     emit_line(b->e, "}");
   }

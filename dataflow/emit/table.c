@@ -120,8 +120,10 @@ static void put_row(emitter *e, const weft_mlir_op *entry, const char *form, uin
     weft_text_printf(e->out, "ports_%llu", (unsigned long long)number);
   else
     weft_text_puts(e->out, "0");
-  weft_text_printf(e->out, ", %u, %u, %d},\n", input_count(entry), streams,
+  weft_text_printf(e->out, ", %u, %u, %d, \"", input_count(entry), streams,
                    (int)weft_mlir_attribute_integer(entry, "weft.chip", -1));
+  weft_text_c_string(e->out, e->file ? e->file : "");
+  weft_text_puts(e->out, "\"},\n");
   weft_text_free(&name);
 }
 

@@ -170,7 +170,8 @@ static bool share_outcome(launch_run *r, weft_df_outcome *outcome) {
                             ? r->channels[t->queue.waits_for].channel->name
                             : NULL;
   if (mine == least && t->here)
-    snprintf(outcome->text, sizeof outcome->text, "@%s, line %u: %s%s%s", t->launch->entry->name, t->queue.env.line,
+    snprintf(outcome->text, sizeof outcome->text, "%s:%u: @%s: %s%s%s",
+             t->launch->entry->file ? t->launch->entry->file : "line", t->queue.env.line, t->launch->entry->name,
              t->queue.env.text ? t->queue.env.text : "it failed", channel ? "; it waits for the channel " : "",
              channel ? channel : "");
   return share(r, rank_of(r, t->launch), outcome->text, sizeof outcome->text);

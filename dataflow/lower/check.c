@@ -70,7 +70,10 @@ static bool admit_access(lowering *l, const weft_mlir_op *op, const weft_mlir_va
 
 /* An allocation is one buffer of the launch: its size must not depend on what the graph computes. */
 static bool admit_alloc(lowering *l, const weft_mlir_op *op) {
+  uint64_t elements;
   if (!admit_shape(l, op, op->results[0].type)) return false;
+  if (weft_mlir_elements(op->results[0].type, &elements) && elements > WEFT_MOST_ALLOCATED)
+    return refuse(l, op, "an allocation holds up to 2^28 elements; pass a larger memory in", "the buffer is too large");
   for (uint32_t i = 0; i < op->operand_count; i++) {
     const weft_mlir_value *size = op->operands[i];
     const weft_mlir_op *definition = weft_mlir_defining_op(size);
@@ -195,5 +198,10 @@ bool lower_admit(lowering *l, const weft_mlir_op *graph, bool channels) {
     if (!is_scalar(type) && !is_memory(type) && !(channels && is_channel(type)))
       return refuse(l, graph, NULL, "an argument has a type that tokens cannot have");
   }
-  return admit_block(l, l->body, channels);
+  if (!admit_block(l, l->body, channels)) return false;
+  /* Those that are used have been named at their use. */
+  for (uint32_t i = 0; i < l->body->argument_count; i++)
+    if (is_memory(l->body->arguments[i].type) && !weft_memref_exists(l->body->arguments[i].type))
+      return refuse(l, graph, "a memory holds less than 2^60 elements", "a memory argument is too large");
+  return true;
 }

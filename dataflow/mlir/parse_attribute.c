@@ -12,7 +12,7 @@ static bool made(weft_mlir_parser *p, const weft_mlir_attribute *attribute, cons
 
 static bool opens(char c) { return c == '<' || c == '(' || c == '[' || c == '{'; }
 
-/* The character that closes the one at `c`, or NULL; strings and arrows are skipped whole. */
+/* The character that closes the '<' at `c`, or NULL with a message; strings and arrows are skipped whole. */
 static const char *balanced_end(weft_mlir_parser *p, const char *c) {
   char open[WEFT_MLIR_DEPTH];
   uint32_t depth = 0;
@@ -20,19 +20,23 @@ static const char *balanced_end(weft_mlir_parser *p, const char *c) {
     if (*c == '"') {
       for (c++; c < p->lexer.end && *c != '"' && *c != '\n'; c++)
         if (*c == '\\' && c[1] != '\n') c++;
-      if (c >= p->lexer.end || *c != '"') return NULL;
+      if (c >= p->lexer.end || *c != '"') break;
     } else if (*c == '-' && c[1] == '>') {
       c++;
     } else if (opens(*c)) {
-      if (depth == WEFT_MLIR_DEPTH) return NULL;
+      if (depth == WEFT_MLIR_DEPTH) {
+        weft_mlir_fail(p, "the nesting is deeper than %d levels", WEFT_MLIR_DEPTH);
+        return NULL;
+      }
       open[depth++] = *c == '<' ? '>' : *c == '(' ? ')' : *c == '[' ? ']' : '}';
     } else if (*c == '>' || *c == ')' || *c == ']' || *c == '}') {
-      if (!depth || open[depth - 1] != *c) return NULL;
+      if (!depth || open[depth - 1] != *c) break;
       if (--depth == 0) return c;
     } else if (*c == '\0') {
-      return NULL;
+      break;
     }
   }
+  weft_mlir_fail(p, "the '<' has no matching '>'");
   return NULL;
 }
 
@@ -58,7 +62,7 @@ static const char *one_line(weft_mlir_parser *p, const char *begin, const char *
 
 bool parser_angle_text(weft_mlir_parser *p, const char **text) {
   const char *begin = p->token.start, *end = balanced_end(p, begin);
-  if (!end) return weft_mlir_fail(p, "the '<' has no matching '>'");
+  if (!end) return false;
   *text = one_line(p, begin + 1, end);
   if (!*text) return parser_memory(p);
   parser_restart(p, end + 1);
@@ -68,7 +72,7 @@ bool parser_angle_text(weft_mlir_parser *p, const char **text) {
 bool parser_angle_skip(weft_mlir_parser *p, const char **begin) {
   *begin = p->token.start + 1;
   const char *end = balanced_end(p, p->token.start);
-  if (!end) return weft_mlir_fail(p, "the '<' has no matching '>'");
+  if (!end) return false;
   for (const char *c = memchr(*begin, '\n', (size_t)(end - *begin)); c;
        c = memchr(c + 1, '\n', (size_t)(end - c - 1))) {
     p->lexer.line++;

@@ -145,15 +145,13 @@ static weft_fault copy(weft_interpreter *m, const instruction *i) {
   return WEFT_FAULT_NONE;
 }
 
-/* Most words of one allocation. */
-enum { MOST_WORDS = 1 << 28 };
-
 static weft_fault allocate(weft_interpreter *m, const instruction *i) {
   allocation *a = &m->allocations[i->d];
   uint64_t count = 1, dynamic = 0;
   for (uint32_t k = 0; k < a->type->rank; k++) {
     int64_t extent = a->type->extents[k] < 0 ? (int64_t)m->slots[m->list[i->b + dynamic++]].word : a->type->extents[k];
-    if (extent < 0 || weft_mul_overflow(count, (uint64_t)extent, &count) || count > MOST_WORDS) return WEFT_FAULT_SIZE;
+    if (extent < 0 || weft_mul_overflow(count, (uint64_t)extent, &count) || count > WEFT_MOST_ALLOCATED)
+      return WEFT_FAULT_SIZE;
   }
   m->slots[i->a].buffer = &a->buffer;
   if (a->made && a->buffer.count == count) return WEFT_FAULT_NONE;

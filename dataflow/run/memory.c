@@ -15,19 +15,27 @@ const char *weft_fault_text(weft_fault fault) {
   return fault < WEFT_FAULT_COUNT ? texts[fault] : "unknown fault";
 }
 
+bool weft_memref_exists(const weft_mlir_type *type) {
+  uint64_t count = 1;
+  for (uint32_t i = type->rank; !type->unranked && i-- > 0;)
+    if (type->extents[i] >= 0 &&
+        (weft_mul_overflow(count, (uint64_t)type->extents[i], &count) || count > WEFT_MOST_ELEMENTS))
+      return false;
+  return true;
+}
+
 bool weft_memref_rows(const weft_mlir_type *type, uint64_t *row, const char **why) {
-  const uint64_t most = UINT64_C(1) << 62;
   uint64_t count = 1;
   *row = 1;
   *why = type->layout                  ? "the memref has a layout"
          : type->unranked              ? "the memref is unranked"
          : type->rank > WEFT_MOST_RANK ? "the memref has more than 8 dimensions"
+         : !weft_memref_exists(type)   ? "the memref is too large"
                                        : NULL;
   for (uint32_t i = type->rank; i-- > 0 && !*why;) {
     int64_t extent = type->extents[i];
     if (extent < 0 && i) *why = "only the first extent may be dynamic";
-    if (extent >= 0 && (weft_mul_overflow(count, (uint64_t)extent, &count) || count > most))
-      *why = "the memref is too large";
+    if (extent >= 0) count *= (uint64_t)extent;
     if (i) *row = count;
   }
   return !*why;

@@ -72,13 +72,12 @@ static int64_t size_of(const weft_mlir_value *value, const weft_binding *inputs)
 }
 
 static weft_status allocate(weft_simulator *s, memory *m, const weft_binding *inputs, weft_diag *diag) {
-  enum { MOST_WORDS = 1 << 28 };
   const weft_mlir_type *type = m->alloc->results[0].type;
   uint64_t count = 1, dynamic = 0;
   bool good = true;
   for (uint32_t k = 0; good && k < type->rank; k++) {
     int64_t extent = type->extents[k] < 0 ? size_of(m->alloc->operands[dynamic++], inputs) : type->extents[k];
-    good = extent >= 0 && !weft_mul_overflow(count, (uint64_t)extent, &count) && count <= MOST_WORDS;
+    good = extent >= 0 && !weft_mul_overflow(count, (uint64_t)extent, &count) && count <= WEFT_MOST_ALLOCATED;
   }
   free(m->own.words);
   free(m->own.written);

@@ -129,6 +129,11 @@ void weft_word_to_text(const weft_mlir_type *type, uint64_t word, weft_text *tex
  * `*why`, for a memref that has no such address: too many dimensions or elements, one but the first dynamic, a layout.
  */
 enum { WEFT_MOST_RANK = 8 };
+/** Most elements of a memory, bounded by what 64 bits address as words, and of one memref.alloc. */
+#define WEFT_MOST_ELEMENTS ((uint64_t)PTRDIFF_MAX / sizeof(uint64_t))
+enum { WEFT_MOST_ALLOCATED = 1 << 28 };
+/** Whether a memory of this type can be: its static extents leave at most WEFT_MOST_ELEMENTS. */
+bool weft_memref_exists(const weft_mlir_type *type);
 bool weft_memref_rows(const weft_mlir_type *type, uint64_t *row, const char **why);
 /** What the first index of a memref of several dimensions, when it is dynamic, cannot reach; below it no address of an
  * element wraps. 0: the memref holds nothing. */

@@ -72,6 +72,7 @@ typedef struct weft_df_entry {
   const weft_df_port *ports; /**< inputs, value results, stream results */
   uint32_t inputs, streams;  /**< inputs in all; stream results */
   int32_t chip;              /**< where a thread's attribute weft.chip puts it, or -1 */
+  const char *file;          /**< the MLIR text it was made from, which lines are of */
 } weft_df_entry;
 
 /* ---- for emitted code only ------------------------------------------------------------------------------------ */

@@ -28,7 +28,7 @@ typedef struct weft_df_launch {
 typedef struct weft_df_outcome {
   bool done;
   uint64_t launch; /**< when not: which one failed, and why */
-  char text[256];
+  char text[1024];
 } weft_df_outcome;
 
 /** Several processes that run the same launches, each those of its own chip. One call runs at a time. */

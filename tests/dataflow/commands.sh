@@ -170,7 +170,9 @@ part_commands() {
   done
   refused 'index out of bounds' weft sim dot.df.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
   refused 'index out of bounds' weft interp dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
-  refused 'index out of bounds' weft run dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
+  refused 'dot.mlir:6: @dot: memref.load: index out of bounds' weft run dot.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
+  refused 'dot.df.mlir:' weft run dot.df.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
+  grep -q ': @dot: dataflow.load: index out of bounds' refused.err
   part_odd_programs
   part_cells
   # What is refused writes nothing, also where the result would replace what was read.

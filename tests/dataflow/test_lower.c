@@ -106,6 +106,26 @@ static void expect_not_lowered(bool publish, const char *text, uint64_t line, co
   "dataflow.graph private @bad(%s: none, %n: index, %x: i32, %m: memref<?xi32>) -> () attributes {input_segments = "   \
   "array<i32: 2, 0, 1>} {\n" body "  dataflow.graph.return %s : none\n}\n"
 
+static void test_memories_too_large(void **state) {
+  (void)state;
+  /* Memories that cannot be, used or not: the least that is too large, by any of its extents. */
+  expect_not_lowered(
+      false,
+      GRAPH(
+          "  %a = memref.alloc() : memref<16385x16384xi32>\n  memref.store %x, %a[%n, %n] : memref<16385x16384xi32>\n"),
+      7, "the buffer is too large");
+  static const char *const sizes[] = {"1152921504606846976xi32", "2x576460752303423488xi8", "?x1152921504606846976xi1",
+                                      "9223372036854775807x2xf32"};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    char text[300];
+    snprintf(text, sizeof text,
+             "\nfunc.func @f(%%m: memref<%s>, %%k: memref<4xi32>, %%i: index) -> i32 {\n"
+             "  %%x = memref.load %%k[%%i] : memref<4xi32>\n  return %%x : i32\n}\n",
+             sizes[i]);
+    expect_not_lowered(false, text, 2, "a memory argument is too large");
+  }
+}
+
 static void test_refusals(void **state) {
   (void)state;
   expect_not_lowered(
@@ -469,6 +489,7 @@ static void test_checks(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_seed_example),
+      cmocka_unit_test(test_memories_too_large),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_publish_refusals),
       cmocka_unit_test(test_cases_interpreted),

@@ -276,6 +276,19 @@ static void test_depth(void **state) {
   }
   char *modules = repeated("module {", 100000, "");
   expect_refused(modules, 1, "the nesting is deeper than 500 levels");
+  static const char *const angles[] = {"\"t\"() {a = dense<", "\"t\"() {a = sparse<", "\"t\"() {a = #x.y<"};
+  for (size_t i = 0; i < sizeof angles / sizeof *angles; i++) {
+    char nested[2000];
+    int length = snprintf(nested, sizeof nested, "%s", angles[i]);
+    memset(nested + length, '[', 600);
+    memset(nested + length + 600, ']', 600);
+    strcpy(nested + length + 1200, ">} : () -> ()");
+    expect_refused(nested, 1, "the nesting is deeper than 500 levels");
+    strcpy(nested + length + 600, ">} : () -> ()");
+    expect_refused(nested, 1, "the nesting is deeper than 500 levels");
+    strcpy(nested + length, "[>} : () -> ()");
+    expect_refused(nested, 1, "the '<' has no matching '>'");
+  }
   free(modules);
   char *sum = repeated("d0 + ", 100000, "d0)>} : () -> ()"), *map = malloc(strlen(sum) + 64);
   strcpy(map, "\"a.b\"() {x = affine_map<(d0) -> (");
