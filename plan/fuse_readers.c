@@ -129,6 +129,7 @@ static void list_readers(fuser *f, weft_span stages, uint32_t operand) {
   for (uint64_t s = stages.begin; s < stages.end; s++) {
     const weft_stage *stage = &program->stages[s];
     if (stage->kind != WEFT_STAGE_LOAD || stage->load.multicast != WEFT_NONE || stage->out_count != 1) continue;
+    if (f->program->buffers[stage->outs[0]].alias_of != WEFT_NONE) continue; /* lies where the other one does */
     if (stage->load.pattern.origin.indirect) continue;
     uint32_t product = plan_only_reader(f->ports, stage->outs[0]);
     if (product == WEFT_NONE || !plan_matmul_of(&program->stages[product])) continue;

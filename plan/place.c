@@ -30,6 +30,7 @@ typedef struct placer {
   uint32_t *buffer_map, *stage_map; /**< template id to the clone's, of the unit being cloned */
   weft_stage *stages;
   weft_buffer *buffers;
+  uint32_t *copy_before; /**< by new buffer: the copy before it of the same old one; WEFT_NONE: the first */
   weft_edge *edge_items;
   weft_work_item *items;
   weft_site *item_sites;
@@ -38,7 +39,7 @@ typedef struct placer {
   uint64_t next_capacity;
   uint64_t *blocks_at;               /**< by site of a chip: blocks of the unit being placed */
   uint64_t round, rounds, round_end; /**< the section being made has rounds [round, round + rounds) of its blocks */
-  uint64_t first_item;               /**< of the section being made */
+  uint64_t first_item, first_buffer; /**< of the section being made */
   uint64_t *bytes_at; /**< by chip and site: bytes of the buffers placed there in the section being made */
   uint64_t chips;
   uint64_t room; /**< bytes of a site that row units and units that stay whole may fill together */
@@ -46,7 +47,7 @@ typedef struct placer {
   uint64_t section_count, section_capacity;
   weft_engine_slot *slots;
   uint64_t stage_count, buffer_count, edge_count, item_count;
-  uint64_t stage_capacity, buffer_capacity, edge_capacity, item_capacity, slot_capacity, site_capacity;
+  uint64_t stage_capacity, buffer_capacity, edge_capacity, item_capacity, slot_capacity, site_capacity, copy_capacity;
   bool failed;
 } placer;
 
@@ -245,6 +246,15 @@ static void count_bytes(placer *p, const weft_buffer *buffer) {
   if (weft_add_overflow(*sum, bytes, sum)) *sum = UINT64_MAX;
 }
 
+/** The newest copy of a buffer that the section being made has at a site; WEFT_NONE when there is none, and nothing to
+ * share with. */
+static uint32_t copy_at(const placer *p, uint32_t id, weft_site site) {
+  uint32_t copy = p->buffer_map[id];
+  while (copy != WEFT_NONE && copy >= p->first_buffer && !weft_site_equal(p->buffers[copy].site.site, site))
+    copy = p->copy_before[copy];
+  return copy != WEFT_NONE && copy >= p->first_buffer ? copy : WEFT_NONE;
+}
+
 static void clone_buffers(placer *p, const plan_unit *unit, const block *b) {
   for (uint64_t i = 0; i < unit->buffer_count; i++) {
     uint32_t id = unit->buffers[i];
@@ -259,12 +269,17 @@ static void clone_buffers(placer *p, const plan_unit *unit, const block *b) {
     buffer->origin = id;
     if (!unit->spread || !buffer->site.present) buffer->site = (weft_optional_site){true, b->site};
     if (unit->kind == UNIT_MATMUL && b->rows && b->cols) buffer->page_tiles = matmul_page(p, unit, b, id);
-    count_bytes(p, buffer);
+    if (!weft_arena_grow(p->scratch, &p->copy_before, p->buffer_count, &p->copy_capacity, sizeof *p->copy_before)) {
+      p->failed = true;
+      return;
+    }
+    p->copy_before[p->buffer_count] = p->buffer_map[id];
     p->buffer_map[id] = (uint32_t)p->buffer_count++;
   }
   for (uint64_t i = 0; i < unit->buffer_count; i++) {
     weft_buffer *buffer = &p->buffers[p->buffer_map[unit->buffers[i]]];
-    if (buffer->alias_of != WEFT_NONE) buffer->alias_of = p->buffer_map[buffer->alias_of];
+    if (buffer->alias_of != WEFT_NONE) buffer->alias_of = copy_at(p, buffer->alias_of, buffer->site.site);
+    count_bytes(p, buffer);
   }
 }
 
@@ -614,6 +629,7 @@ static bool clone_section(placer *p, uint64_t k, uint64_t begin, uint64_t end) {
                                .edges.begin = p->edge_count,
                                .items.begin = p->item_count};
     p->first_item = p->item_count;
+    p->first_buffer = p->buffer_count;
     clear_bytes(p);
     for (uint64_t u = begin; u < end && !p->failed; u++) place_unit(p, u, plan, products);
     if (p->failed || !add_section(p, k, &from)) return false;
@@ -732,6 +748,7 @@ weft_status weft_pass_place(weft_program *program, const weft_target *target, co
   p.bytes_at = WEFT_NEW_ARRAY(p.scratch, uint64_t, p.chips * target->mesh_rows * target->mesh_cols);
   p.blocks_at = WEFT_NEW_ARRAY(p.scratch, uint64_t, target->mesh_rows * target->mesh_cols);
   p.buffer_map = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->buffer_count + 1);
+  if (p.buffer_map) memset(p.buffer_map, 0xff, (program->buffer_count + 1) * sizeof(uint32_t));
   p.stage_map = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->stage_count + 1);
   p.first_of_item = WEFT_NEW_ARRAY(p.scratch, uint32_t, program->work.item_count + 1);
   if (p.first_of_item) memset(p.first_of_item, 0xff, (program->work.item_count + 1) * sizeof(uint32_t));

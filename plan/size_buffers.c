@@ -125,6 +125,11 @@ static weft_status place_aliases(const weft_program *program, weft_buffer_at *at
     if (root == WEFT_NONE)
       return weft_error(diag, WEFT_INVALID, NULL, "buffer `%s` is an alias of itself", program->buffers[b].name);
     if (root == b) continue;
+    if (!weft_site_equal(at[b].site, at[root].site) || at[b].space != at[root].space)
+      return weft_error(diag, WEFT_INVALID, "give the buffer memory of its own (no alias_of)",
+                        "buffer `%s` of site (%u, %u) chip %u shares the memory of `%s`, which is elsewhere",
+                        program->buffers[b].name, at[b].site.x, at[b].site.y, at[b].site.chip,
+                        program->buffers[root].name);
     if (at[b].bytes > at[root].bytes)
       return weft_error(diag, WEFT_INVALID, "give the aliased buffer more pages",
                         "buffer `%s` is larger than `%s`, whose memory it shares", program->buffers[b].name,

@@ -39,6 +39,8 @@ void synth_k_loop(synthesizer *s, op_list *list, uint32_t stage, const weft_matm
 /** Gives every section with groups a pair of semaphores an operand, and turns edges from senders to receivers into
  * theirs. */
 weft_status synth_semaphores(synthesizer *s);
+/** Guards between buffers that share memory, put into the engines' finished lists. */
+weft_status synth_guards(synthesizer *s);
 /** The ops of one placed unit, appended to its engines. */
 weft_status synth_unit(synthesizer *s, const plan_unit *unit);
 

@@ -1,7 +1,8 @@
 /* synthesize_handshakes
  * requires     a Sized program
  * establishes  one program of ops an engine: local hand-offs as Reserve, fill, Push and Wait, use, Pop; multicasts
- *              behind a ready counter and a valid flag an operand; between sections the rendezvous of all engines
+ *              behind a ready counter and a valid flag an operand; between buffers that share memory a guard; between
+ *              sections the rendezvous of all engines
  * breaks       nothing
  * source       spatial-ir seed, "ChoreoOp", "Rendezvous"; a centralised barrier: Mellor-Crummey and Scott 1991, 3 */
 #include "synthesize.h"
@@ -100,12 +101,6 @@ static weft_status check_forms(synthesizer *s) {
   for (uint64_t i = 0; i < program->semaphore_count; i++)
     if (program->semaphores[i].role != WEFT_SEM_BARRIER)
       return refuse(s, "the program has semaphores of its own before it has a schedule");
-  for (uint64_t b = 0; b < program->buffer_count; b++)
-    if (program->buffers[b].alias_of != WEFT_NONE)
-      return weft_error(s->diag, WEFT_INVALID, "give the buffer memory of its own",
-                        "buffer `%s` shares the memory of another: the guard that makes this safe is not synthesized; "
-                        "a schedule that has it is certified",
-                        program->buffers[b].name);
   return WEFT_OK;
 }
 
@@ -163,6 +158,7 @@ weft_status weft_pass_synthesize_handshakes(weft_program *program, const weft_ta
   if (!status && !prepare(&s)) status = weft_error_memory(diag);
   if (!status) status = synth_semaphores(&s);
   if (!status) status = emit_sections(&s);
+  if (!status) status = synth_guards(&s);
   if (!status && !make_schedule(&s)) status = weft_error_memory(diag);
   weft_arena_free(s.scratch);
   return status;

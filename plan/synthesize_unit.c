@@ -202,8 +202,18 @@ static bool reads_acc(const unit_context *c, uint32_t stage) {
   return false;
 }
 
+/** Whether an operand shares the memory that the result goes to. */
+static bool shares_memory(const unit_context *c, uint32_t stage) {
+  const weft_program *program = c->s->program;
+  const weft_stage *st = &program->stages[stage];
+  uint32_t root = plan_alias_root(program, st->outs[0]);
+  for (uint64_t i = 0; i < st->in_count; i++)
+    if (st->ins[i] != st->outs[0] && plan_alias_root(program, st->ins[i]) == root) return true;
+  return false;
+}
+
 /** A compute that is no tile product: acquires the accumulator unless it goes on with the one it reads, and packs it
- * unless the next stage goes on with it. */
+ * unless the next stage goes on with it. Operands whose memory the result takes are popped before it is packed. */
 static void emit_plain_compute(const unit_context *c, op_list *list, uint32_t stage) {
   const weft_program *program = c->s->program;
   const weft_stage *st = &program->stages[stage];
@@ -211,11 +221,13 @@ static void emit_plain_compute(const unit_context *c, op_list *list, uint32_t st
   emit_waits(c, list, stage);
   if (!reads_acc(c, stage)) emit_acquire(c, list, stage, tiles);
   emit_compute(c, list, stage, WEFT_NONE);
+  bool in_place = shares_memory(c, stage);
+  if (in_place) emit_pops(c, list, stage, false);
   if (!plan_buffer_is_acc(program, st->outs[0])) {
     emit_pack(c, list, stage, st->outs[0], tiles, false);
     synth_add(c->s, list, stage, WEFT_OP_RELEASE_ACC);
   }
-  emit_pops(c, list, stage, false);
+  if (!in_place) emit_pops(c, list, stage, false);
 }
 
 static weft_status check_ports(const unit_context *c, uint32_t stage) {

@@ -229,8 +229,18 @@ static void restore_buffer(restorer *r, uint64_t t, uint32_t id, bool several_ch
   buffer.id = r->buffer_map[id] = (uint32_t)program->buffer_count;
   buffer.name = restored_name(r, buffer.name, r->copies[t]);
   buffer.site = (weft_optional_site){several_chips, {0, 0, several_chips ? buffer.site.site.chip : 0}};
-  buffer.origin = WEFT_NONE;
+  buffer.origin = buffer.alias_of = WEFT_NONE;
   program->buffers[program->buffer_count++] = buffer;
+}
+
+/** What a buffer shares memory with is known to its Template when it is of the same unit. */
+static void restore_aliases(restorer *r, const plan_unit *unit) {
+  for (uint64_t i = 0; i < unit->buffer_count; i++) {
+    uint32_t alias = r->planned->buffers[unit->buffers[i]].alias_of;
+    for (uint64_t j = 0; alias != WEFT_NONE && j < unit->buffer_count; j++)
+      if (unit->buffers[j] == alias)
+        r->program->buffers[r->buffer_map[unit->buffers[i]]].alias_of = r->buffer_map[alias];
+  }
 }
 
 static void restore_edges(restorer *r, weft_span edges) {
@@ -277,6 +287,7 @@ static void restore_section(restorer *r, uint64_t k, uint64_t *t, bool several_c
     const plan_unit *unit = unit_of(r, *t);
     restore_item(r, *t);
     for (uint64_t i = 0; i < unit->buffer_count; i++) restore_buffer(r, *t, unit->buffers[i], several_chips);
+    restore_aliases(r, unit);
     for (uint64_t i = 0; i < unit->stage_count; i++) restore_stage(r, *t, unit->stages[i]);
   }
   restore_edges(r, r->planned->sections[k].edges);
