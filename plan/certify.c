@@ -73,7 +73,7 @@ static weft_status make_rings(token_machine *m, const uint64_t *fold_blocks) {
   }
   weft_status status = WEFT_OK;
   for (uint32_t b = 0; b < program->buffer_count && status == WEFT_OK; b++) status = find_alias(m, b);
-  return status;
+  return status ? status : certify_memory(program, m->arena, m->diag);
 }
 
 static bool make_engines(token_machine *m) {

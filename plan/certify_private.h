@@ -213,6 +213,9 @@ uint64_t token_variable(const token_machine *m, const token_engine *e, uint32_t 
 
 /* ---- without a run ---- */
 
+/** Aliases of buffers of other phases lie apart from what their own phase has (C13): certify_memory.c. */
+weft_status certify_memory(const weft_program *program, weft_arena *arena, weft_diag *diag);
+
 /** Every op is one that its stage declares (C5): certify_static.c. */
 weft_status certify_ops(const weft_program *program, const plan_ports *ports, uint64_t *op_count, weft_diag *diag);
 /** Every partial sum is reduced or sent (C9): certify_partial.c. */

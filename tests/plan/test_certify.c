@@ -325,7 +325,7 @@ static void test_shared_memory(void **state) {
   (void)state;
   static const char *const names[] = {"scheduled-two-sections",       "scheduled-gemm-spill", "scheduled-carry-fold",
                                       "scheduled-chain-shared-phase", "scheduled-softmax",    "scheduled-gather"};
-  uint64_t certified = 0, refused = 0;
+  uint64_t certified = 0, refused = 0, elsewhere = 0;
   for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
     weft_program *program = read_case(names[n]);
     weft_array_set in = {0}, expected = {0};
@@ -338,7 +338,9 @@ static void test_shared_memory(void **state) {
         weft_diag *diag = weft_diag_new();
         weft_certificate certificate;
         bool good = weft_certify(program, &certificate, diag) == WEFT_OK;
-        if (!good) assert_holds(first_message(diag), "may still hold");
+        const char *why = first_message(diag);
+        if (!good && !strstr(why, "where its own phase has")) assert_holds(why, "may still hold");
+        elsewhere += !good && strstr(why, "where its own phase has") != NULL;
         if (good && !runs_safely(program, &in, &expected)) fail_msg("%s: %u shares %u", names[n], b, a);
         good ? certified++ : refused++;
         weft_diag_free(diag);
@@ -350,8 +352,9 @@ static void test_shared_memory(void **state) {
     weft_array_set_free(&expected);
     weft_program_free(program);
   }
-  print_message("%llu pairs certified, %llu refused\n", (unsigned long long)certified, (unsigned long long)refused);
-  assert_true(certified > 0 && refused > 0);
+  print_message("%llu pairs certified, %llu refused, of these %llu for what their own phase has there\n",
+                (unsigned long long)certified, (unsigned long long)refused, (unsigned long long)elsewhere);
+  assert_true(certified > 0 && refused > elsewhere && elsewhere > 0);
 }
 
 /** Memory that is shared by name lies where it says. */
