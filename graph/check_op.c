@@ -164,6 +164,12 @@ static weft_status check_requant(const subject *s) {
   if (is_float(s->a))
     REFUSE(NULL, "'%s' is %s; only integers are requantised", s->a->name, weft_format_name(s->a->dtype));
   if (s->op->s > 63) REFUSE(NULL, "a shift by %u; 0 to 63 are possible", s->op->s);
+  weft_range x = weft_value_range(s->graph, s->op->ins[0]);
+  int64_t low, high;
+  if (__builtin_mul_overflow(x.low, s->op->m, &low) || __builtin_mul_overflow(x.high, s->op->m, &high))
+    REFUSE("use a smaller multiplier and shift, clamp first, or declare tighter ranges",
+           "'%s' may be %lld..%lld: times %lld that leaves 64 bits", s->a->name, (long long)x.low, (long long)x.high,
+           (long long)s->op->m);
   return check_elementwise(s);
 }
 

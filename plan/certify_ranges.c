@@ -18,6 +18,7 @@ typedef struct ranges {
   interval *buffers, *tensors; /**< tensors: of produced ones what was stored so far */
   bool *noted;                 /**< by template stage */
   uint64_t notes;
+  weft_status status;
 } ranges;
 
 #define NOTE_LIMIT 20
@@ -200,15 +201,38 @@ static interval generic_range(ranges *r, const weft_stage *stage, const weft_gen
   return result;
 }
 
-static interval acc_map_range(const weft_compute_op *op, interval x, interval bias) {
+/** What a requantisation multiplies: it wraps, so a product that may leave 64 bits is refused. Values that an
+ * accumulator goes on with fit its format. */
+static interval requant_range(ranges *r, const weft_stage *stage, interval x) {
+  const int64_t m = stage->compute->requant.m;
+  const uint32_t s = stage->compute->requant.s;
+  interval room = whole_format(r->program->buffers[stage->ins[0]].dtype);
+  if (room.known && x.low < room.low) x.low = room.low;
+  if (room.known && x.high > room.high) x.high = room.high;
+  bool left = false;
+  interval scaled = product(x, (interval){true, m, m}, &left);
+  if (left && !r->status) {
+    weft_text name = {0};
+    plan_describe_stage(&name, r->program, stage->id);
+    r->status =
+        weft_error(r->diag, WEFT_INVALID, "use a smaller multiplier and shift, clamp first, or declare tighter ranges",
+                   "%s requantises values from %lld to %lld: times %lld that leaves 64 bits",
+                   name.failed ? "a stage" : name.data, (long long)x.low, (long long)x.high, (long long)m);
+    weft_text_free(&name);
+  }
+  if (s > 63) return (interval){true, -1, 0};
+  return (interval){true, scaled.low >> s, scaled.high >> s};
+}
+
+static interval acc_map_range(ranges *r, const weft_stage *stage, interval x, interval bias) {
   bool left = false;
   if (!x.known) return unknown;
-  if (op->kind == WEFT_COMPUTE_RELU) return (interval){true, x.low > 0 ? x.low : 0, x.high > 0 ? x.high : 0};
-  if (op->kind == WEFT_COMPUTE_BIAS)
-    return bias.known ? of_wide((__int128)x.low + bias.low, (__int128)x.high + bias.high, &left) : unknown;
-  interval scaled = product(x, (interval){true, op->requant.m, op->requant.m}, &left);
-  if (op->requant.s > 63) return (interval){true, -1, 0};
-  return (interval){true, scaled.low >> op->requant.s, scaled.high >> op->requant.s};
+  switch (stage->compute->kind) {
+  case WEFT_COMPUTE_RELU: return (interval){true, x.low > 0 ? x.low : 0, x.high > 0 ? x.high : 0};
+  case WEFT_COMPUTE_REQUANT: return requant_range(r, stage, x);
+  default: break;
+  }
+  return bias.known ? of_wide((__int128)x.low + bias.low, (__int128)x.high + bias.high, &left) : unknown;
 }
 
 static interval compute_range(ranges *r, const weft_stage *stage, weft_arena *scratch) {
@@ -219,7 +243,7 @@ static interval compute_range(ranges *r, const weft_stage *stage, weft_arena *sc
   if (!plan_is_acc_map(stage) || stage->in_count == 0) return (interval){true, INT64_MIN, INT64_MAX};
   interval bias = unknown;
   if (stage->compute->kind == WEFT_COMPUTE_BIAS) bias = r->buffers[stage->compute->bias];
-  return acc_map_range(stage->compute, r->buffers[stage->ins[0]], bias);
+  return acc_map_range(r, stage, r->buffers[stage->ins[0]], bias);
 }
 
 /** What a stage's result is once it is packed into its buffer. */
@@ -267,9 +291,10 @@ static void visit(ranges *r, const weft_stage *stage, weft_arena *scratch) {
   }
 }
 
-weft_status certify_ranges(const weft_program *program, const plan_ports *ports, weft_diag *diag) {
+/** Walks the ranges through every stage; at most `notes` of what is left to the run are told. */
+static weft_status walk_ranges(const weft_program *program, const plan_ports *ports, uint64_t notes, weft_diag *diag) {
   weft_arena *arena = weft_arena_new(), *scratch = weft_arena_new();
-  ranges r = {.program = program, .ports = ports, .diag = diag};
+  ranges r = {.program = program, .ports = ports, .diag = diag, .notes = NOTE_LIMIT - notes};
   if (arena && scratch) {
     r.buffers = WEFT_NEW_ARRAY(arena, interval, program->buffer_count + 1);
     r.tensors = WEFT_NEW_ARRAY(arena, interval, program->tensor_count + 1);
@@ -278,8 +303,23 @@ weft_status certify_ranges(const weft_program *program, const plan_ports *ports,
   weft_status status = r.buffers && r.tensors && r.noted ? WEFT_OK : weft_error_memory(diag);
   for (uint64_t b = 0; !status && b < program->buffer_count; b++)
     r.buffers[b] = whole_format(program->buffers[b].dtype);
-  for (uint64_t s = 0; !status && s < program->stage_count; s++) visit(&r, &program->stages[s], scratch);
+  for (uint64_t s = 0; !status && s < program->stage_count; s++) {
+    visit(&r, &program->stages[s], scratch);
+    status = r.status;
+  }
   if (arena) weft_arena_free(arena);
   if (scratch) weft_arena_free(scratch);
+  return status;
+}
+
+weft_status certify_ranges(const weft_program *program, const plan_ports *ports, weft_diag *diag) {
+  return walk_ranges(program, ports, NOTE_LIMIT, diag);
+}
+
+weft_status weft_check_ranges(const weft_program *program, weft_diag *diag) {
+  weft_arena *arena = weft_arena_new();
+  const plan_ports *ports = arena ? plan_ports_find(program, arena) : NULL;
+  weft_status status = ports ? walk_ranges(program, ports, 0, diag) : weft_error_memory(diag);
+  if (arena) weft_arena_free(arena);
   return status;
 }

@@ -34,6 +34,10 @@ WEFT_PASSES(WEFT_DECLARE_PASS)
 /** Runs the passes a program still needs, from its phase on, to `stop_after` or the end. */
 weft_status weft_plan(weft_program *program, const weft_target *target, const weft_options *options, weft_diag *diag);
 
+/** Checks the integer ranges of a valid program in any phase: refuses, with the stage, what would wrap silently: a
+ * requantisation whose product may leave 64 bits. */
+weft_status weft_check_ranges(const weft_program *program, weft_diag *diag);
+
 /** The Template that a Scheduled program of weft's was planned from for `target`: units are put together again from
  * their copies, and planning the result must give the program byte for byte. For commands that take either form.
  * Errors: WEFT_INVALID when it is not such a program (another compiler's schedule, an edited one, another target). */

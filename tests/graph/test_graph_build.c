@@ -82,6 +82,21 @@ static void requant_widens_where_it_must(void **state) {
   assert_string_equal(g->ops[0].name, "requant0");
 }
 
+static void requant_products_stay_in_64_bits(void **state) {
+  SETUP;
+  const int64_t most = INT64_C(1) << 32;
+  uint32_t x = input(g, "x", WEFT_INT32, 1, 1);
+  is_value(g, weft_graph_requant(g, "largest", x, most, 40), WEFT_INT32, 2, E(1, 1));
+  is_value(g, weft_graph_requant(g, "least", x, 1 - most, 40), WEFT_INT32, 2, E(1, 1));
+  assert_int_equal(weft_graph_requant(g, "r", x, most + 1, 40), WEFT_NONE);
+  expect_message(f->diag, "requant 'r': 'x' may be -2147483648..2147483647: times 4294967297 that leaves 64 bits");
+  weft_diag_clear(f->diag);
+  assert_int_equal(weft_graph_requant(g, "r", x, -most, 40), WEFT_NONE);
+  uint32_t narrow = input(g, "narrow", WEFT_INT8, 1, 1);
+  weft_graph_range(g, narrow, -3, 3);
+  assert_int_equal(weft_graph_requant(g, "r", narrow, INT64_MAX / 3 + 1, 60), WEFT_NONE);
+}
+
 static void pointwise_broadcasts(void **state) {
   SETUP;
   uint32_t ins[] = {weft_graph_input(g, "a", WEFT_FP32, 3, E(4, 1, 6)), weft_graph_input(g, "b", WEFT_FP32, 2, E(5, 6)),
@@ -381,6 +396,7 @@ int main(void) {
       TEST(matmul_shapes),
       TEST(integer_accumulators_follow_ranges),
       TEST(requant_widens_where_it_must),
+      TEST(requant_products_stay_in_64_bits),
       TEST(pointwise_broadcasts),
       TEST(output_is_named),
       TEST(a_failed_call_fails_all),

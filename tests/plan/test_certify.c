@@ -521,6 +521,46 @@ static void test_ranges(void **state) {
   weft_program_free(program);
 }
 
+static void set_multiplier(const weft_op *ops, uint64_t count, int64_t m) {
+  for (uint64_t i = 0; i < count; i++) {
+    if (ops[i].kind == WEFT_OP_LOOP) set_multiplier(ops[i].loop.body, ops[i].loop.body_count, m);
+    if (ops[i].kind != WEFT_OP_COMPUTE || ops[i].compute.op->kind != WEFT_COMPUTE_REQUANT) continue;
+    ((weft_compute_op *)ops[i].compute.op)->requant.m = m;
+  }
+}
+
+/** The status of the case with another multiplier, by the ranges alone and by the certificate. */
+static weft_status with_multiplier(weft_program *program, weft_compute_op *requant, int64_t m, weft_diag *diag) {
+  weft_certificate certificate;
+  requant->requant.m = m;
+  for (uint64_t e = 0; e < program->schedule->program_count; e++)
+    set_multiplier(program->schedule->programs[e].ops, program->schedule->programs[e].op_count, m);
+  weft_status status = weft_check_ranges(program, diag);
+  assert_int_equal(weft_certify(program, &certificate, diag), status);
+  return status;
+}
+
+/** After Relu the sums are 0 to 64 * 128 * 127 + 499: the largest multiplier whose product stays in 64 bits is taken,
+ * the next refused. */
+static void test_requant_product(void **state) {
+  (void)state;
+  weft_program *program = read_case("scheduled-int8-epilogue");
+  weft_compute_op *requant = NULL;
+  for (uint64_t s = 0; s < program->stage_count; s++)
+    if (strcmp(program->stages[s].name, "requant") == 0) requant = (weft_compute_op *)program->stages[s].compute;
+  assert_non_null(requant);
+  const int64_t most = 64 * 128 * 127 + 499, largest = INT64_MAX / most;
+  weft_diag *diag = weft_diag_new();
+  assert_int_equal(with_multiplier(program, requant, largest, diag), WEFT_OK);
+  assert_int_equal(with_multiplier(program, requant, -largest, diag), WEFT_OK);
+  weft_diag_clear(diag);
+  assert_int_equal(with_multiplier(program, requant, largest + 1, diag), WEFT_INVALID);
+  assert_holds(first_message(diag), "stage `requant` requantises values from 0 to 1040883");
+  assert_int_equal(with_multiplier(program, requant, -largest - 1, diag), WEFT_INVALID);
+  weft_diag_free(diag);
+  weft_program_free(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_scheduled_cases),
@@ -537,6 +577,7 @@ int main(void) {
       cmocka_unit_test(test_receive_removed),
       cmocka_unit_test(test_no_rendezvous),
       cmocka_unit_test(test_ranges),
+      cmocka_unit_test(test_requant_product),
   };
   return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }
