@@ -198,12 +198,33 @@ static void test_multicast(void **state) {
                 (unsigned long long)c.harmless);
 }
 
+/** Buffers that share memory: their guards are mutated like all else. */
+static void test_shared_memory(void **state) {
+  (void)state;
+  static const uint32_t pairs[][2] = {{0, 7}, {0, 3}, {0, 1}};
+  counts c = {0};
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    weft_program *program = read_case("template-softmax");
+    const weft_options options = {.stop_after = "synthesize_handshakes", .validate_between = true};
+    weft_target target;
+    assert_int_equal(weft_target_load("cpu", &target, graph_diag), WEFT_OK);
+    target.mesh_cols = target.mesh_rows = 1;
+    program->buffers[pairs[i][1]].alias_of = pairs[i][0];
+    if (weft_plan(program, &target, &options, graph_diag)) fail_msg("%s", first_message(graph_diag));
+    mutate_program("softmax in shared memory", program, &c);
+    weft_program_free(program);
+  }
+  print_message("mutants: %llu refused, %llu harmless\n", (unsigned long long)c.refused,
+                (unsigned long long)c.harmless);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) cases = strtoull(argv[1], NULL, 10);
   if (argc > 2) first_seed = strtoull(argv[2], NULL, 10);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_scheduled), cmocka_unit_test(test_planned),   cmocka_unit_test(test_trip),
-      cmocka_unit_test(test_flash),     cmocka_unit_test(test_multicast), cmocka_unit_test(test_machine),
+      cmocka_unit_test(test_scheduled),     cmocka_unit_test(test_planned),   cmocka_unit_test(test_trip),
+      cmocka_unit_test(test_flash),         cmocka_unit_test(test_multicast), cmocka_unit_test(test_machine),
+      cmocka_unit_test(test_shared_memory),
   };
   return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }
