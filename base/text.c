@@ -77,6 +77,21 @@ void weft_text_i64(weft_text *text, int64_t value) {
   append_decimal(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
 }
 
+const char *weft_dataset_name_fault(const char *name) {
+  size_t part = 0;
+  for (const char *at = name;; at++) {
+    unsigned char byte = (unsigned char)*at;
+    if (byte == '/' || byte == 0) {
+      if (part == 0 || (part == 1 && at[-1] == '.')) return "parts between slashes may not be empty or `.`";
+      if (byte == 0) return NULL;
+      part = 0;
+      continue;
+    }
+    if (byte == 0xc0 && (unsigned char)at[1] == 0x80) return "it may not have the character U+0000"; /* as it is held */
+    part++;
+  }
+}
+
 void weft_text_safe(weft_text *text, const char *string) {
   for (const char *at = string; *at; at++) {
     unsigned char byte = (unsigned char)*at, next = (unsigned char)at[1];

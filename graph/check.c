@@ -118,6 +118,14 @@ static weft_status check_names(const weft_graph *graph, weft_diag *diag) {
   uint64_t count = 0;
   for (uint64_t i = 0; i < graph->value_count; i++)
     if (graph->values[i].role != WEFT_ROLE_ACTIVATION && !graph->values[i].updates) named[count++] = &graph->values[i];
+  for (uint64_t i = 0; i < count; i++) {
+    const char *name = named[i]->has_shard ? named[i]->shard.of : named[i]->name;
+    bool written = named[i]->role == WEFT_ROLE_OUTPUT || named[i]->role == WEFT_ROLE_STATE;
+    const char *fault = written ? weft_dataset_name_fault(name) : NULL;
+    if (!fault) continue;
+    free(named);
+    return weft_error(diag, WEFT_INVALID, fault, "'%s' is no name for a dataset: no file could hold the result", name);
+  }
   qsort(named, count, sizeof *named, by_chip_and_name);
   weft_status status = WEFT_OK;
   for (uint64_t i = 1; i < count && status == WEFT_OK; i++)

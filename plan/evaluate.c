@@ -313,6 +313,7 @@ weft_status weft_evaluate(const weft_program *program, const weft_evaluate_optio
   static const weft_evaluate_options defaults = {.steps = 1};
   machine m = {.program = program, .diag = diag, .options = options ? options : &defaults};
   weft_status status = check_program(program, diag);
+  if (!status) status = weft_program_check_datasets(program, diag);
   if (status) return status;
   m.arena = weft_arena_new();
   if (!m.arena) return weft_error_memory(diag);

@@ -12,6 +12,7 @@ static weft_status check(const char *path, bool first, bool json, weft_diag *dia
   weft_text text = {0};
   status = weft_program_validate(program, first ? 1 : 0, json ? &text : NULL, diag);
   if (status == WEFT_OK && !json) status = weft_check_ranges(program, diag);
+  if (status == WEFT_OK && !json) status = weft_program_check_datasets(program, diag);
   if (json && text.length) fwrite(text.data, 1, text.length, stdout);
   if (status == WEFT_OK && !json)
     printf("%s: valid, phase %s, %llu stages\n", path, weft_phase_name(weft_program_phase(program)),
@@ -34,7 +35,9 @@ int weft_cmd_check(int argc, char **argv) {
   const weft_usage usage = {
       .synopsis = "check FILE [--first] [--json]",
       .about = "Reads a spatial program and validates it in its phase. Prints every violation it can find,\n"
-               "each with its place and its remedy; then (not with --json) that no requantisation can leave 64 bits.\n"
+               "each with its place and its remedy; then (not with --json) that no requantisation can leave 64 bits "
+               "and that results\n"
+               "have names of their own.\n"
                "FILE may be - for standard input.",
       .example = "weft new mlp --layers 784,256,10 --batch 32 -o digits.json\nweft check digits.json",
       .options = options,

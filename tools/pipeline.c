@@ -241,6 +241,7 @@ weft_status weft_tool_compile(const char *path, const weft_machine_options *opti
   weft_text report_text = {0};
   weft_status status = weft_target_load(options->target ? options->target : "cpu", &target, diag);
   if (status == WEFT_OK) status = weft_tool_read(path, &program, diag);
+  if (status == WEFT_OK) status = weft_program_check_datasets(program, diag);
   if (status == WEFT_OK) status = to_template(&program, &target, diag);
   if (status == WEFT_OK) status = weft_tool_shard(program, options, &target, &machine, &report_text, diag);
   if (status == WEFT_OK) {

@@ -128,16 +128,6 @@ weft_status weft_tensor_writer_create(const char *path, weft_tensor_writer **res
 /* ---- datasets -------------------------------------------------------------------------------------------------------
  */
 
-/* A name is a path of groups: no empty parts and no "." among them. */
-static bool is_name(const char *name) {
-  for (const char *part = name;; part++) {
-    size_t length = strcspn(part, "/");
-    if (length == 0 || (length == 1 && part[0] == '.')) return false;
-    part += length;
-    if (!*part) return true;
-  }
-}
-
 /* Where `name` is among the declared, or would be put: they stand in name order. */
 static uint64_t position(const weft_tensor_writer *writer, const char *name) {
   uint64_t low = 0, high = writer->count;
@@ -201,9 +191,8 @@ static weft_status check_declaration(const weft_tensor_writer *writer, const cha
                                      const uint64_t *extents, weft_format dtype, weft_diag *diag) {
   weft_array shape = {.rank = rank};
   uint64_t bytes;
-  if (!is_name(name))
-    return weft_hdf5_error(diag, WEFT_INVALID, writer->path, name, "parts between slashes may not be empty or `.`",
-                           "this is no name for a dataset");
+  const char *fault = weft_dataset_name_fault(name);
+  if (fault) return weft_hdf5_error(diag, WEFT_INVALID, writer->path, name, fault, "this is no name for a dataset");
   if (find_declared(writer, name))
     return weft_hdf5_error(diag, WEFT_INVALID, writer->path, name, "give every tensor a name of its own",
                            "the file would hold it twice");

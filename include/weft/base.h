@@ -76,6 +76,10 @@ typedef struct weft_text {
   bool failed;
 } weft_text;
 
+/** Why a file of tensors cannot hold a dataset of this name, or NULL: parts between slashes may not be empty or `.`,
+ * and there is no U+0000. Other control characters are held, and escaped where a name is printed. */
+const char *weft_dataset_name_fault(const char *name);
+
 /* ---- diagnostics -------------------------------------------------------------------------------------------- */
 
 typedef enum weft_severity { WEFT_NOTE, WEFT_WARNING, WEFT_ERROR } weft_severity;

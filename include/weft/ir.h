@@ -891,6 +891,11 @@ weft_compute_op *weft_compute_op_copy(weft_arena *arena, const weft_compute_op *
  * as the seed's externally tagged object, one a line. Returns WEFT_OK, WEFT_INVALID, or WEFT_UNAVAILABLE. */
 weft_status weft_program_validate(const weft_program *program, uint64_t limit, weft_text *json, weft_diag *diag);
 
+/** Checks the datasets of a program that is to be run: an Output shares no name with what is read, a State or another
+ * Output, but for blocks of one dataset, and the names of Outputs and States are names a file can hold. Not part of
+ * validation: a foreign dump may be compared without being run. WEFT_INVALID with one message. */
+weft_status weft_program_check_datasets(const weft_program *program, weft_diag *diag);
+
 /** Appends a readable summary: phase, sections, tensors, sites, plan, groups, traffic (`weft show`). */
 void weft_program_show(const weft_program *program, weft_text *text);
 /** The same as one JSON object: name, phase, chips, counts, tiles moved, and all tensors and sections. */

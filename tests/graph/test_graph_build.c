@@ -97,6 +97,23 @@ static void requant_products_stay_in_64_bits(void **state) {
   assert_int_equal(weft_graph_requant(g, "r", narrow, INT64_MAX / 3 + 1, 60), WEFT_NONE);
 }
 
+static void outputs_have_names_of_their_own(void **state) {
+  SETUP;
+  static const char *const wrong[] = {"", ".", "/y", "y/", "a//b", "a/./b", "\xc0\x80"};
+  uint32_t y = weft_graph_relu(g, "y", input(g, "x", WEFT_INT32, 1, 1));
+  weft_graph_output(g, y, "a/..b/\xc3\xa9\x1b");
+  assert_int_equal(weft_graph_check(g, f->diag), WEFT_OK);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    g->values[y].name = wrong[i];
+    assert_int_equal(weft_graph_check(g, f->diag), WEFT_INVALID);
+    assert_non_null(strstr(weft_diag_message(f->diag, 0)->text, "is no name for a dataset"));
+    weft_diag_clear(f->diag);
+  }
+  g->values[y].name = "x";
+  assert_int_equal(weft_graph_check(g, f->diag), WEFT_INVALID);
+  expect_message(f->diag, "two inputs, parameters or outputs are called 'x'");
+}
+
 static void pointwise_broadcasts(void **state) {
   SETUP;
   uint32_t ins[] = {weft_graph_input(g, "a", WEFT_FP32, 3, E(4, 1, 6)), weft_graph_input(g, "b", WEFT_FP32, 2, E(5, 6)),
@@ -397,6 +414,7 @@ int main(void) {
       TEST(integer_accumulators_follow_ranges),
       TEST(requant_widens_where_it_must),
       TEST(requant_products_stay_in_64_bits),
+      TEST(outputs_have_names_of_their_own),
       TEST(pointwise_broadcasts),
       TEST(output_is_named),
       TEST(a_failed_call_fails_all),

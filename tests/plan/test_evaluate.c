@@ -533,8 +533,31 @@ static void test_interleavings(void **state) {
   }
 }
 
+/** A program is not run when a result has the name of what it reads, or a name that no file can hold. */
+static void test_names_of_results(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *message;
+  } wrong[] = {{"x", "the Output `x` has the name of the Input `x`"},
+               {".", "the Output `.` has no name for a dataset"}};
+  weft_program *program = read_case("scheduled-int8-epilogue");
+  weft_array_set in = {0}, out = {0};
+  make_inputs(program, 1, &in);
+  assert_int_equal(weft_program_check_datasets(program, graph_diag), WEFT_OK);
+  for (size_t i = 0; i < 2; i++) {
+    program->tensors[3].name = wrong[i].name;
+    assert_int_equal(run_program(program, &in, false, 0, &out, graph_diag), WEFT_INVALID);
+    assert_string_equal(first_message(graph_diag), wrong[i].message);
+    weft_diag_clear(graph_diag);
+  }
+  weft_array_set_free(&in);
+  weft_array_set_free(&out);
+  weft_program_free(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_names_of_results),
       cmocka_unit_test(test_gemm),
       cmocka_unit_test(test_int8_epilogue),
       cmocka_unit_test(test_elementwise),
@@ -554,5 +577,5 @@ int main(void) {
       cmocka_unit_test(test_faults),
       cmocka_unit_test(test_integer_that_does_not_fit),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
 }
