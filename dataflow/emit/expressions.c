@@ -18,14 +18,11 @@ const char *emit_fault(emitter *e, const weft_mlir_op *op, const char *what) {
 }
 
 void emit_line(emitter *e, const char *format, ...) {
-  char text[2048];
   va_list arguments;
-  va_start(arguments, format);
-  int length = vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
   for (uint32_t i = 0; i < e->indent; i++) weft_text_puts(e->out, "  ");
-  if (length < 0 || (size_t)length >= sizeof text) e->out->failed = true;
-  weft_text_puts(e->out, text);
+  va_start(arguments, format);
+  weft_text_vprintf(e->out, format, arguments);
+  va_end(arguments);
   weft_text_puts(e->out, "\n");
 }
 

@@ -1,5 +1,6 @@
 /* C for token graphs that are no loops: a machine of queues of two tokens, one for each use of a value, whose actors
- * are tried in the order of the program until none can fire. Queues and states last over the launches of one env. */
+ * are tried in the order of the program until none can fire. Queues and states last over the launches of one env.
+ * The actors are spread over functions of a bounded number: compilers take more than linear time for long ones. */
 #include "emit_private.h"
 
 #include <stdio.h>
@@ -19,12 +20,18 @@ typedef struct machine {
   const weft_mlir_block *body;
   machine_queue *queues;
   uint32_t queue_count;
-  uint32_t *first_use; /* of a value by mark: position in `uses`; ends at the next one's */
-  uint32_t *uses;      /* queues */
-  uint32_t values, streams_in, states;
+  uint32_t *first_use;   /* of a value by mark: position in `uses`; ends at the next one's */
+  uint32_t *uses;        /* queues */
+  uint32_t *memory_of;   /* of a memory by mark: its place among the launch's, from 1 */
+  uint32_t *declared_in; /* the part that last declared it, from 1 */
+  uint32_t values, streams_in, states, part_actors;
   const weft_mlir_op *now; /* the op being emitted, and its first queue */
   uint32_t now_queue;
 } machine;
+
+/* How many actors share a function: all of a machine that is quickly compiled as one, which runs some percent faster,
+ * else few. */
+enum { ALONE_ACTORS = 256, PART_ACTORS = 32 };
 
 static bool is_memory(const weft_mlir_value *value) { return value->type->kind == WEFT_MLIR_MEMREF_TYPE; }
 
@@ -32,6 +39,15 @@ static bool is_memory(const weft_mlir_value *value) { return value->type->kind =
 
 static uint32_t segment(const weft_mlir_op *op, const char *name, uint32_t index) {
   return (uint32_t)weft_mlir_dense_integer(weft_mlir_attribute_of(op, name), index);
+}
+
+static void number_memories(machine *m) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < m->body->argument_count; i++)
+    if (is_memory(&m->body->arguments[i])) m->memory_of[m->body->arguments[i].mark] = ++count;
+  for (const weft_mlir_op *op = m->body->first; op; op = op->next)
+    for (uint32_t i = 0; i < op->result_count; i++)
+      if (is_memory(&op->results[i])) m->memory_of[op->results[i].mark] = ++count;
 }
 
 static bool number_values(machine *m) {
@@ -46,7 +62,11 @@ static bool number_values(machine *m) {
   m->queues = WEFT_NEW_ARRAY(m->e->scratch, machine_queue, queues);
   m->uses = WEFT_NEW_ARRAY(m->e->scratch, uint32_t, queues);
   m->first_use = WEFT_NEW_ARRAY(m->e->scratch, uint32_t, marks + 2);
-  return m->queues && m->uses && m->first_use;
+  m->memory_of = WEFT_NEW_ARRAY(m->e->scratch, uint32_t, marks + 1);
+  m->declared_in = WEFT_NEW_ARRAY(m->e->scratch, uint32_t, marks + 1);
+  if (!m->queues || !m->uses || !m->first_use || !m->memory_of || !m->declared_in) return false;
+  number_memories(m);
+  return true;
 }
 
 static bool number_queues(machine *m) {
@@ -533,23 +553,28 @@ static void declare(machine *m, uint32_t number) {
   const weft_mlir_op *end = m->body->last;
   emit_line(e, "struct machine_%u fresh = {.unused = 0}, *s = env->machines ? env->machines[%u] : &fresh;", number,
             number);
-  for (uint32_t q = 0; q < m->queue_count; q++)
+  for (uint32_t q = m->now_queue; q < m->queue_count; q++) /* streams that are results at once */
     if (m->queues[q].stream >= 0) emit_line(e, "uint64_t w%u = 0;", q);
   for (uint32_t i = 0; i < end->operand_count; i++)
     if (!is_memory(end->operands[i])) emit_line(e, "int came%u = 0;", i);
 }
 
+/* All memories of the launch in one array, as the parts take them: inputs, then allocations and casts. */
 static bool declare_memories(machine *m) {
   emitter *e = m->e;
-  uint32_t memories = 0;
+  uint32_t memories = 0, inputs = 0;
+  if (!emit_allocations(e, m->graph)) return false;
+  for (uint32_t v = 0; v < m->values; v++) inputs += m->memory_of[v] != 0;
+  emit_line(e, "weft_df_memory *held[%u];", inputs + 1);
+  emit_line(e, "held[0] = 0;");
   for (uint32_t i = 0; i < m->body->argument_count; i++)
     if (is_memory(&m->body->arguments[i]))
-      emit_line(e, "weft_df_memory *m%u = memories[%u];", m->body->arguments[i].mark, memories++);
-  if (!emit_allocations(e, m->graph)) return false;
+      emit_line(e, "held[%u] = memories[%u];", m->memory_of[m->body->arguments[i].mark], memories++);
   for (weft_mlir_op *op = m->body->first; op; op = op->next) {
     uint32_t code = weft_mlir_code(op), mark = op->result_count ? op->results[0].mark : 0;
-    if (code == WEFT_OP_MEMREF_CAST) emit_line(e, "weft_df_memory *m%u = m%u;", mark, op->operands[0]->mark);
-    if (code == WEFT_OP_MEMREF_ALLOC) emit_line(e, "weft_df_memory *m%u = &a%u;", mark, mark);
+    if (code == WEFT_OP_MEMREF_CAST)
+      emit_line(e, "held[%u] = held[%u];", m->memory_of[mark], m->memory_of[op->operands[0]->mark]);
+    if (code == WEFT_OP_MEMREF_ALLOC) emit_line(e, "held[%u] = &a%u;", m->memory_of[mark], mark);
   }
   return true;
 }
@@ -587,10 +612,88 @@ static void first_tokens(machine *m) {
   }
 }
 
+/* ---- parts ------------------------------------------------------------------------------------------------------ */
+
+/* Each memory that an actor of the part uses, once. */
+static void declare_part_memories(machine *m, const weft_mlir_op *first, uint32_t number) {
+  const weft_mlir_op *op = first;
+  for (uint32_t i = 0; i < m->part_actors && op != m->body->last; i++, op = op->next)
+    for (uint32_t k = 0; k < op->operand_count; k++) {
+      uint32_t mark = op->operands[k]->mark;
+      if (!is_memory(op->operands[k]) || m->declared_in[mark] == number + 1) continue;
+      m->declared_in[mark] = number + 1;
+      emit_line(m->e, "weft_df_memory *m%u = held[%u];", mark, m->memory_of[mark]);
+      emit_line(m->e, "(void)m%u;", mark);
+    }
+}
+
+static void put_part_head(machine *m, uint32_t machine_number, uint32_t number, bool alone) {
+  weft_text_printf(
+      m->e->out,
+      "/* 1 when an actor fired, 0 when none could, -1 after a fault. */\n"
+      "%sstatic int machine_%u_part_%u(struct machine_%u *s, weft_df_env *env, weft_df_memory *const *held,\n"
+      "    const uint32_t *channels) {\n",
+      alone ? "" : "__attribute__((noinline)) ", machine_number, number, machine_number);
+}
+
+/* The actors from `*next` on; `*next` becomes the first of the next part. */
+static bool emit_part(machine *m, uint32_t machine_number, uint32_t number, const weft_mlir_op **next) {
+  emitter *e = m->e;
+  const weft_mlir_op *op = *next;
+  uint32_t q = m->now_queue, last = q;
+  for (uint32_t i = 0; i < m->part_actors && op != m->body->last; i++, op = op->next)
+    for (uint32_t k = 0; k < op->operand_count; k++) last += !is_memory(op->operands[k]);
+  put_part_head(m, machine_number, number, number == 0 && op == m->body->last);
+  e->indent++;
+  emit_line(e, "int moved = 0;");
+  for (; q < last; q++)
+    if (m->queues[q].stream >= 0) emit_line(e, "uint64_t w%u = 0;", q);
+  declare_part_memories(m, *next, number);
+  for (const weft_mlir_op *actor = *next; actor != op; actor = actor->next) {
+    m->now = actor;
+    if (!emit_actor(m, actor)) return false;
+    for (uint32_t i = 0; i < actor->operand_count; i++) m->now_queue += !is_memory(actor->operands[i]);
+  }
+  emit_line(e, "(void)s, (void)env, (void)held, (void)channels;");
+  emit_line(e, "return moved;");
+  e->indent--;
+  weft_text_puts(e->out, "failed: __attribute__((unused));\n  return -1;\n}\n\n");
+  *next = op;
+  return true;
+}
+
+static bool emit_parts(machine *m, uint32_t number, uint32_t *parts) {
+  uint64_t actors = 0;
+  for (const weft_mlir_op *op = m->body->first; op != m->body->last; op = op->next) actors++;
+  m->part_actors = actors <= ALONE_ACTORS ? ALONE_ACTORS : PART_ACTORS;
+  const weft_mlir_op *next = m->body->first;
+  for (*parts = 0; next != m->body->last; ++*parts)
+    if (!emit_part(m, number, *parts, &next)) return false;
+  return true;
+}
+
+/* The sweeps over all actors, until the results are there. */
+static void emit_sweeps(machine *m, uint32_t number, uint32_t parts) {
+  emitter *e = m->e;
+  emit_line(e, "for (;;) {");
+  e->indent++;
+  emit_line(e, "int moved = 0;");
+  if (parts) emit_line(e, "int part;");
+  for (uint32_t p = 0; p < parts; p++) {
+    emit_line(e, "if ((part = machine_%u_part_%u(s, env, held, channels)) < 0) goto failed;", number, p);
+    emit_line(e, "moved |= part;");
+  }
+  emit_sinks(m);
+  emit_ending(m);
+  e->indent--;
+  emit_line(e, "}");
+}
+
 bool emit_machine(emitter *e, const weft_mlir_op *graph, uint32_t number) {
   machine m = {.e = e, .graph = graph, .body = weft_mlir_op_block(graph, 0)};
+  uint32_t parts;
   if (!number_values(&m) || !number_queues(&m)) return false;
-  if (!declare_kept(&m, number)) return false;
+  if (!declare_kept(&m, number) || !emit_parts(&m, number, &parts)) return false;
   emit_head(e, graph, number);
   e->indent++;
   emit_line(e, "int status = 1;");
@@ -599,18 +702,7 @@ bool emit_machine(emitter *e, const weft_mlir_op *graph, uint32_t number) {
   emit_line(e, "if (!s) s = env->machines[%u] = calloc(1, sizeof *s);", number);
   emit_line(e, "if (!s) %s;", emit_fault(e, graph, "out of memory"));
   first_tokens(&m);
-  emit_line(e, "for (;;) {");
-  e->indent++;
-  emit_line(e, "int moved = 0;");
-  for (const weft_mlir_op *op = m.body->first; op != m.body->last; op = op->next) {
-    m.now = op;
-    if (!emit_actor(&m, op)) return false;
-    for (uint32_t i = 0; i < op->operand_count; i++) m.now_queue += !is_memory(op->operands[i]);
-  }
-  emit_sinks(&m);
-  emit_ending(&m);
-  e->indent--;
-  emit_line(e, "}");
+  emit_sweeps(&m, number, parts);
   emit_line(e, "status = 0;");
   emit_line(e, "goto failed;");
   e->indent--;
@@ -619,7 +711,7 @@ bool emit_machine(emitter *e, const weft_mlir_op *graph, uint32_t number) {
   for (const weft_mlir_op *op = m.body->first; op; op = op->next)
     if (weft_mlir_code(op) == WEFT_OP_MEMREF_ALLOC)
       emit_line(e, "free(a%u.data), free(a%u.written);", op->results[0].mark, op->results[0].mark);
-  emit_line(e, "(void)values, (void)memories, (void)channels, (void)results, (void)env;");
+  emit_line(e, "(void)values, (void)memories, (void)held, (void)channels, (void)results, (void)env;");
   emit_line(e, "return status;");
   e->indent--;
   emit_line(e, "}");

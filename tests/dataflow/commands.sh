@@ -138,6 +138,22 @@ END
   weft check "$program" > said.txt
 }
 
+# A token with many uses, in a machine of several functions: the sum of 1 to 150, twice, times the number of rounds.
+part_wide_program() {
+  awk 'BEGIN {
+    print "func.func @wide(%n: index, %m: memref<1xi32>) -> i32 {\n  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index"
+    print "  %z = arith.constant 0 : i32\n  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %z) -> (i32) {\n    %a0 = memref.load %m[%c0] : memref<1xi32>"
+    print "    %x0 = arith.subi %s, %s : i32"
+    for (i = 1; i <= 150; i++) printf "    %%k%d = arith.constant %d : i32\n    %%b%d = arith.addi %%a%d, %%k%d : i32\n    %%a%d = arith.addi %%b%d, %%x0 : i32\n", i, i, i, i - 1, i, i, i
+    print "    %t = arith.addi %a150, %s : i32\n    scf.yield %t : i32\n  }\n  return %r : i32\n}"
+  }' > wide.mlir
+  weft lower wide.mlir -o wide.df.mlir
+  weft codegen wide.df.mlir --machines -o wide
+  [ "$(grep -c 'static int machine_0_part_' wide/program.c)" -ge 3 ] || fail "one function"
+  says 'result 0: 34035' weft run wide.df.mlir --machines --arg 0=3 --mem '1=[20]'
+  says 'result 0: 34035' weft sim wide.df.mlir --arg 0=3 --mem '1=[20]'
+}
+
 part_commands() {
   says 'result 0: 70' weft interp dot.mlir "${arguments[@]}"
   says 'result 0: 70' weft run dot.mlir "${arguments[@]}"
@@ -174,6 +190,7 @@ part_commands() {
   refused 'dot.df.mlir:' weft run dot.df.mlir --arg 0=5 --mem '1=[1, 2, 3, 4]' --mem '2=[5, 6, 7, 8]'
   grep -q ': @dot: dataflow.load: index out of bounds' refused.err
   part_odd_programs
+  part_wide_program
   part_cells
   # What is refused writes nothing, also where the result would replace what was read.
   sed 's/scf.for %i = %c0 to %n step %c1 iter_args(%sum = %z) -> (i32)/scf.parallel (%i) = (%c0) to (%n) step (%c1) init (%z) -> i32/; s/%t = arith.addi.*//; s/scf.yield %t : i32/scf.reduce(%p : i32) { ^bb0(%l: i32, %r: i32): %q = arith.addi %l, %r : i32 scf.reduce.return %q : i32 }/' dot.mlir > parallel.mlir
