@@ -71,6 +71,34 @@ typedef struct bench_row {
 /** Prints a row and writes it to the CSV. */
 void bench_report(bench *b, const bench_row *row, const bench_pair *pair);
 
+/** What is measured as it grows: seconds of a work, or bytes. */
+typedef struct bench_quantity {
+  const char *name;
+  const char *figure; /**< of figures.def: the doubling that grows most has it; NULL: for information */
+  const char *unit;   /**< shown as value * scale */
+  double scale;
+} bench_quantity;
+
+enum { BENCH_MOST_QUANTITIES = 6, BENCH_MOST_SIZES = 8 };
+
+/** Does everything once at a size: the quantities' values, and the size as it is shown. */
+typedef bool bench_grow(uint64_t size, double *values, uint64_t *shown);
+
+typedef struct bench_growth {
+  const bench_quantity *quantities;
+  uint32_t quantity_count;
+  uint64_t least; /**< the first size; each further one is twice the one before */
+  uint32_t sizes;
+  uint32_t rounds; /**< samples of each size */
+} bench_growth;
+
+/** Measures every size beside half of it, a row a quantity and doubling. Each sample is this program started anew: its
+ * main hands such a command line (`bench_is_sample`) to bench_sample with what is to be done. */
+bool bench_measure_growth(bench *b, const bench_growth *growth);
+bool bench_is_sample(int argc, char **argv);
+/** The exit status. */
+int bench_sample(const char *size, bench_grow *run);
+
 /** Memory as the runtime has it: aligned, huge pages where they are worth it, touched. Ends the program without it. */
 void *bench_memory(size_t bytes);
 /** Values in [-1, 1) that are the same in every run. */

@@ -126,11 +126,6 @@ static bool all_layers(bench *b) {
 /* ---- growth --------------------------------------------------------------------------------------------------------
  */
 
-typedef struct growth {
-  uint64_t stages; /**< of the schedule */
-  double plan, split;
-} growth;
-
 static weft_program *machine_of(uint64_t layers, weft_diag *diag) {
   const weft_decoder_options options = {.layers = layers,
                                         .width = 512,
@@ -156,7 +151,17 @@ static weft_program *machine_of(uint64_t layers, weft_diag *diag) {
   return status == WEFT_OK ? program : NULL;
 }
 
-static bool grow(uint64_t layers, growth *g, weft_diag *diag) {
+enum { PLAN, SPLIT, MEMORY, QUANTITIES };
+
+static const bench_quantity quantities[QUANTITIES] = {
+    [PLAN] = {"plan", "plan_linear", "ms", 1e3},
+    [SPLIT] = {"split over 8 chips", "split_linear", "ms", 1e3},
+    [MEMORY] = {"memory of the planned program", NULL, "MB", 1e-6},
+};
+
+/* A decoder of that many layers. */
+static bool grow(uint64_t layers, double *values, uint64_t *stages) {
+  weft_diag *diag = weft_diag_new();
   weft_program *machine = machine_of(layers, diag), *planned = NULL, *programs[CHIPS] = {0};
   weft_target target;
   weft_status status = machine ? weft_target_load("cpu", &target, diag) : WEFT_INVALID;
@@ -168,49 +173,35 @@ static bool grow(uint64_t layers, growth *g, weft_diag *diag) {
   if (status == WEFT_OK) status = weft_split(machine, CHIPS, programs, diag);
   if (status == WEFT_OK) status = weft_split_check((const weft_program *const *)programs, CHIPS, diag);
   times[2] = bench_seconds();
-  *g = (growth){planned ? planned->stage_count : 0, times[1] - times[0], times[2] - times[1]};
+  values[PLAN] = times[1] - times[0];
+  values[SPLIT] = times[2] - times[1];
+  values[MEMORY] = planned ? (double)weft_arena_bytes(planned->arena) : 0;
+  *stages = planned ? planned->stage_count : 0;
   for (uint32_t c = 0; c < CHIPS; c++) weft_program_free(programs[c]);
   weft_program_free(planned);
   weft_program_free(machine);
+  for (uint64_t i = 0; i < weft_diag_count(diag); i++) fprintf(stderr, "scale: %s\n", weft_diag_message(diag, i)->text);
+  weft_diag_free(diag);
   return status == WEFT_OK;
 }
 
-/* Each size beside half of it, in turn. */
-static bool measure_growth(bench *b, uint64_t layers, bool last) {
-  bench_pair plan = {0}, split = {0};
-  growth once, twice;
-  weft_diag *diag = weft_diag_new();
-  bool ok = diag != NULL;
-  for (uint32_t i = 0; ok && i < (b->quick ? 1 : 3); i++) {
-    ok = grow(layers, &once, diag) && grow(2 * layers, &twice, diag);
-    plan.weft[i] = twice.plan, plan.peer[i] = once.plan;
-    split.weft[i] = twice.split, split.peer[i] = once.split;
-    plan.count = split.count = i + 1;
-  }
-  for (uint64_t i = 0; i < weft_diag_count(diag); i++) fprintf(stderr, "scale: %s\n", weft_diag_message(diag, i)->text);
-  weft_diag_free(diag);
-  if (!ok) return false;
-  char what[64], peer[40];
-  snprintf(peer, sizeof peer, "%d stages", (int)once.stages);
-  snprintf(what, sizeof what, "plan, %d stages", (int)twice.stages);
-  bench_row row = {.figure = last ? "plan_linear" : NULL, .what = what, .peer = peer, .unit = "ms", .scale = 1e3};
-  bench_report(b, &row, &plan);
-  snprintf(what, sizeof what, "split over %d chips, %d stages", CHIPS, (int)twice.stages);
-  row.figure = last ? "split_linear" : NULL;
-  bench_report(b, &row, &split);
-  return true;
+static bool measure_growth(bench *b) {
+  const bench_growth growth = {.quantities = quantities,
+                               .quantity_count = QUANTITIES,
+                               .least = b->quick ? 1 : 3,
+                               .sizes = b->quick ? 2 : 5,
+                               .rounds = b->quick ? 1 : 7};
+  return bench_measure_growth(b, &growth);
 }
 
 int main(int argc, char **argv) {
+  if (bench_is_sample(argc, argv)) return bench_sample(argv[2], grow);
   bench_environment(argv);
   bench b;
   if (!bench_begin(&b, "scale", 0, argc, argv)) return 2;
   if (!bench_folder()) return 3;
   bench_heading(&b, "a decoder of the widths of a 27B model", "weft itself on half of the stages", NULL);
-  bool ok = one_layer(&b) && all_layers(&b);
-  const uint64_t most = b.quick ? 1 : 24;
-  for (uint64_t layers = b.quick ? 1 : 3; ok && layers <= most; layers *= 2)
-    ok = measure_growth(&b, layers, layers == most);
+  bool ok = one_layer(&b) && all_layers(&b) && measure_growth(&b);
   int status = bench_end(&b);
   return ok ? status : 3;
 }

@@ -4,6 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STAGES_AHEAD = 16 };
+
+void weft_stage_fetch(const weft_stage *stage) {
+  __builtin_prefetch(stage->ins);
+  __builtin_prefetch(stage->outs);
+  if (stage->kind == WEFT_STAGE_LOAD)
+    __builtin_prefetch(stage->load.pattern.origin.steps);
+  else if (stage->kind == WEFT_STAGE_STORE)
+    __builtin_prefetch(stage->store.pattern.origin.steps);
+  else if (stage->kind == WEFT_STAGE_COMPUTE)
+    __builtin_prefetch(stage->compute);
+}
+
+void weft_stage_fetch_ahead(const weft_program *program, uint64_t stage) {
+  if (program->stage_count < STAGES_AHEAD || stage >= program->stage_count - STAGES_AHEAD) return;
+  weft_stage_fetch(&program->stages[stage + STAGES_AHEAD]);
+}
+
 static int compare_ids(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a;
   uint32_t y = *(const uint32_t *)b;
@@ -34,6 +52,7 @@ static bool sorted_ports(const weft_program *program, weft_arena *arena, bool ou
   if (!begin || !sorted) return false;
   for (uint64_t i = 0; i < program->stage_count; i++) {
     uint64_t count = port_count(&program->stages[i], out);
+    weft_stage_fetch_ahead(program, i);
     if (count) memcpy(sorted + begin[i], port_ids(&program->stages[i], out), count * sizeof *sorted);
     sort_ids(sorted + begin[i], count);
     begin[i + 1] = begin[i] + count;

@@ -197,19 +197,16 @@ static weft_status pair_up(checker *k) {
 /* ---- what is sent is there, what is received is free
  * ---------------------------------------------------------------------- */
 
-static uint64_t section_of(const weft_program *program, uint64_t stage) {
-  for (uint64_t i = 0; i < program->section_count; i++)
-    if (stage < program->sections[i].stages.end) return i;
-  return 0;
-}
-
 static weft_status check_storage(checker *k, uint32_t chip) {
   const weft_program *program = k->programs[chip];
   uint64_t *stored = WEFT_NEW_ARRAY(k->arena, uint64_t, program->tensor_count); /* 1 + the section of the last store */
   if (!stored) return weft_error_memory(k->diag);
-  for (uint64_t i = 0; i < program->stage_count; i++)
+  uint64_t section = 0;
+  for (uint64_t i = 0; i < program->stage_count; i++) {
+    while (section < program->section_count && i >= program->sections[section].stages.end) section++;
     if (program->stages[i].kind == WEFT_STAGE_STORE && program->stages[i].store.tensor < program->tensor_count)
-      stored[program->stages[i].store.tensor] = section_of(program, i) + 1;
+      stored[program->stages[i].store.tensor] = section < program->section_count ? section + 1 : 1;
+  }
   for (uint64_t l = 0; l < program->link_count; l++) {
     const weft_link_point *point = &program->links[l];
     uint64_t before = point->after == UINT64_MAX ? 0 : point->after + 1;

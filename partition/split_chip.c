@@ -159,6 +159,8 @@ static void number(const chip_lists *lists, uint32_t chip, uint32_t *new_id) {
 
 static uint64_t length(const chip_lists *lists, uint32_t chip) { return lists->begin[chip + 1] - lists->begin[chip]; }
 
+enum { STAGES_AHEAD = 8 };
+
 static bool add_parts(chip_build *b) {
   split *s = b->s;
   weft_program *made = b->made;
@@ -170,7 +172,11 @@ static bool add_parts(chip_build *b) {
   made->edges = NEW_ARRAY(b, weft_edge, length(&s->edges, b->chip));
   made->work.items = NEW_ARRAY(b, weft_work_item, length(&s->items, b->chip));
   if (!made->stages || !made->buffers || !made->edges || !made->work.items) return false;
-  for (uint64_t i = s->stages.begin[b->chip]; i < s->stages.begin[b->chip + 1]; i++) add_stage(b, s->stages.ids[i]);
+  for (uint64_t i = s->stages.begin[b->chip]; i < s->stages.begin[b->chip + 1]; i++) {
+    if (i + STAGES_AHEAD < s->stages.begin[b->chip + 1])
+      weft_stage_fetch(&s->machine->stages[s->stages.ids[i + STAGES_AHEAD]]);
+    add_stage(b, s->stages.ids[i]);
+  }
   for (uint64_t i = s->buffers.begin[b->chip]; i < s->buffers.begin[b->chip + 1]; i++) add_buffer(b, s->buffers.ids[i]);
   for (uint64_t i = s->edges.begin[b->chip]; i < s->edges.begin[b->chip + 1]; i++) add_edge(b, s->edges.ids[i]);
   for (uint64_t i = s->items.begin[b->chip]; i < s->items.begin[b->chip + 1]; i++) add_item(b, s->items.ids[i]);

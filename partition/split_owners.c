@@ -49,6 +49,7 @@ static weft_status own_item(split *s, const weft_stage *stage) {
 static weft_status own_stages(split *s) {
   for (uint64_t i = 0; i < s->machine->stage_count; i++) {
     const weft_stage *stage = &s->machine->stages[i];
+    weft_stage_fetch_ahead(s->machine, i);
     s->stage_chip[i] = stage->site.present ? stage->site.site.chip : WEFT_NONE;
     weft_status status = join_buffers(s, stage);
     if (s->stage_chip[i] == WEFT_NONE) s->stage_chip[i] = 0;

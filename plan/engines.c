@@ -22,29 +22,85 @@ static plan_engine engine_of(const weft_program *program, uint64_t stage) {
   return (plan_engine){.site = slot.site, .engine = slot.engine, .order = engine_order(slot.engine)};
 }
 
+/** Finds engines while they are met: open addressing, of twice as many places as there are stages. */
+typedef struct meeting {
+  weft_arena *scratch;
+  plan_engines *engines;
+  uint64_t capacity;
+  uint32_t *places; /**< index of an engine and 1, or 0 */
+  uint64_t places_mask;
+} meeting;
+
+static uint64_t place_of(const meeting *m, const plan_engine *engine) {
+  const uint64_t key[2] = {(uint64_t)engine->site.chip << 32 | (uint64_t)engine->site.y << 16 | engine->site.x,
+                           engine->order};
+  uint64_t place = weft_hash_bytes(0, key, sizeof key) & m->places_mask;
+  while (m->places[place] && compare_engines(&m->engines->items[m->places[place] - 1], engine))
+    place = (place + 1) & m->places_mask;
+  return place;
+}
+
+/** Index of the engine, which is new when none was met before. false without memory. */
+static bool meet(meeting *m, const plan_engine *engine, uint32_t *index) {
+  plan_engines *engines = m->engines;
+  uint64_t place = place_of(m, engine);
+  if (!m->places[place]) {
+    if (!weft_arena_grow(m->scratch, &engines->items, engines->count, &m->capacity, sizeof *engines->items))
+      return false;
+    engines->items[engines->count++] = *engine;
+    m->places[place] = (uint32_t)engines->count;
+  }
+  *index = m->places[place] - 1;
+  engines->items[*index].stage_count++;
+  return true;
+}
+
+/** Engines of all stages, in the order they are met; `of_stage` filled. */
+static bool meet_all(const weft_program *program, weft_arena *scratch, plan_engines *engines) {
+  uint64_t n = program->stage_count, places = 2;
+  while (places < 2 * n) places *= 2;
+  meeting m = {.scratch = scratch, .engines = engines, .places = WEFT_NEW_ARRAY(scratch, uint32_t, places)};
+  if (!m.places) return false;
+  m.places_mask = places - 1;
+  plan_engine last = {0};
+  for (uint64_t i = 0; i < n; i++) {
+    plan_engine engine = engine_of(program, i);
+    if (i && compare_engines(&engine, &last) == 0) {
+      engines->of_stage[i] = engines->of_stage[i - 1];
+      engines->items[engines->of_stage[i]].stage_count++;
+    } else if (!meet(&m, &engine, &engines->of_stage[i])) {
+      return false;
+    }
+    last = engine;
+  }
+  return true;
+}
+
+/** Sorts the engines; `of_stage` follows. */
+static bool sort_engines(uint64_t stage_count, weft_arena *scratch, plan_engines *engines) {
+  uint32_t *sorted = WEFT_NEW_ARRAY(scratch, uint32_t, engines->count);
+  if (!sorted) return false;
+  for (uint64_t e = 0; e < engines->count; e++) engines->items[e].met = (uint32_t)e;
+  if (engines->count) qsort(engines->items, engines->count, sizeof *engines->items, compare_engines);
+  for (uint64_t e = 0; e < engines->count; e++) sorted[engines->items[e].met] = (uint32_t)e;
+  for (uint64_t i = 0; i < stage_count; i++) engines->of_stage[i] = sorted[engines->of_stage[i]];
+  return true;
+}
+
 bool plan_engines_find(const weft_program *program, weft_arena *keep, weft_arena *scratch, plan_engines *engines) {
   uint64_t n = program->stage_count;
-  plan_engine *all = WEFT_NEW_ARRAY(scratch, plan_engine, n + 1);
   uint32_t *stages = WEFT_NEW_ARRAY(keep, uint32_t, n);
-  *engines = (plan_engines){.items = all, .of_stage = WEFT_NEW_ARRAY(scratch, uint32_t, n + 1)};
-  if (!all || !stages || !engines->of_stage) return false;
-  for (uint64_t i = 0; i < n; i++) all[i] = engine_of(program, i);
-  qsort(all, n, sizeof *all, compare_engines);
-  for (uint64_t i = 0; i < n; i++)
-    if (i == 0 || compare_engines(&all[engines->count - 1], &all[i])) all[engines->count++] = all[i];
-  for (uint64_t i = 0; i < n; i++) {
-    plan_engine key = engine_of(program, i);
-    plan_engine *found = bsearch(&key, all, engines->count, sizeof *all, compare_engines);
-    engines->of_stage[i] = (uint32_t)(found - all);
-    found->stage_count++;
-  }
+  *engines = (plan_engines){.of_stage = WEFT_NEW_ARRAY(scratch, uint32_t, n + 1)};
+  if (!stages || !engines->of_stage || !meet_all(program, scratch, engines) || !sort_engines(n, scratch, engines))
+    return false;
   for (uint64_t e = 0; e < engines->count; e++) {
-    all[e].stages = stages;
-    stages += all[e].stage_count;
-    all[e].stage_count = 0;
+    plan_engine *engine = &engines->items[e];
+    engine->stages = stages;
+    stages += engine->stage_count;
+    engine->stage_count = 0;
   }
   for (uint64_t i = 0; i < n; i++) {
-    plan_engine *engine = &all[engines->of_stage[i]];
+    plan_engine *engine = &engines->items[engines->of_stage[i]];
     engine->stages[engine->stage_count++] = (uint32_t)i;
   }
   return true;

@@ -108,6 +108,7 @@ typedef struct plan_engine {
   weft_site site;
   weft_engine engine;
   uint32_t order;
+  uint32_t met;     /**< place among the engines in the order of the stages */
   uint32_t *stages; /**< ascending */
   uint64_t stage_count;
 } plan_engine;

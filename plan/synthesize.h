@@ -4,9 +4,17 @@
 
 #include "internal.h"
 
-typedef struct op_list {
-  weft_op *ops;
+/** Ops in the order they are added: they stay where they are, so that a list that grows leaves nothing behind. */
+typedef struct op_block {
+  struct op_block *next;
   uint64_t count, capacity;
+  weft_op ops[];
+} op_block;
+
+typedef struct op_list {
+  op_block *first, *last;
+  uint64_t count;
+  bool lasting; /**< an engine's: other lists end with the unit they are made for */
 } op_list;
 
 typedef struct synthesizer {
@@ -14,6 +22,7 @@ typedef struct synthesizer {
   const weft_target *target;
   weft_diag *diag;
   weft_arena *arena, *scratch;
+  weft_arena *passing; /**< lists that end with their unit */
   plan_units units;
   plan_ports *ports;
   const uint8_t *levels;
@@ -27,6 +36,10 @@ typedef struct synthesizer {
 
 /** Appends an op; never NULL (without memory it is one that goes nowhere, and `failed` is set). */
 weft_op *synth_add(synthesizer *s, op_list *list, uint32_t stage, weft_choreo_kind kind);
+/** Appends copies of the ops of `from`. */
+void synth_append(synthesizer *s, op_list *list, const op_list *from);
+/** The ops of the list one after another in the program's memory, or NULL, and `failed` is set. */
+const weft_op *synth_in_program(synthesizer *s, const op_list *list);
 /** Reserve, Push, Wait or Pop of one page. */
 void synth_page(synthesizer *s, op_list *list, uint32_t stage, weft_choreo_kind kind, uint32_t buffer);
 /** A loop over `body`; nothing when the body is empty. */

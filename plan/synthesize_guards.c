@@ -89,8 +89,8 @@ static bool list_site(guarder *g, weft_site site) {
     g->first_engine++;
   for (g->end_engine = g->first_engine;
        g->end_engine < engines->count && weft_site_equal(engines->items[g->end_engine].site, site); g->end_engine++)
-    if (!list_nodes(g, g->s->ops[g->end_engine].ops, g->s->ops[g->end_engine].count, g->end_engine, NOWHERE))
-      return false;
+    for (const op_block *block = g->s->ops[g->end_engine].first; block; block = block->next)
+      if (!list_nodes(g, block->ops, block->count, g->end_engine, NOWHERE)) return false;
   for (uint64_t n = g->node_count; n-- > 0;) {
     if (!is_page_op(g->nodes[n].op)) continue;
     g->nodes[n].next_page = g->first_page[g->nodes[n].op->page.buf];
@@ -348,14 +348,14 @@ static void emit_post(synthesizer *s, op_list *list, const guard *at, weft_site 
 
 /** The ops from node `n` to `end`, with the guards that stand between them. */
 static op_list put_in(guarder *g, uint64_t n, uint64_t end, weft_site site) {
-  op_list list = {0};
+  op_list list = {.lasting = true};
   for (; n < end && !g->s->failed; n = g->nodes[n].end) {
     const node *at = &g->nodes[n];
     for (uint64_t i = at->before; i; i = g->guards[i - 1].next) emit_wait(g->s, &list, &g->guards[i - 1]);
     weft_op op = *at->op;
     if (op.kind == WEFT_OP_LOOP) {
       op_list body = put_in(g, n + 1, at->end, site);
-      op.loop.body = body.ops;
+      op.loop.body = synth_in_program(g->s, &body);
       op.loop.body_count = body.count;
     }
     *synth_add(g->s, &list, op.stage, op.kind) = op;

@@ -7,17 +7,59 @@
  * source       spatial-ir seed, "ChoreoOp", "Rendezvous"; a centralised barrier: Mellor-Crummey and Scott 1991, 3 */
 #include "synthesize.h"
 
+#include <string.h>
+
 /* ---- op lists ---- */
 
+enum { BLOCK_LEAST = 8, BLOCK_MOST = 2048 };
+
+/* The block that the next op goes into, or NULL. */
+static op_block *block_with_room(synthesizer *s, op_list *list) {
+  op_block *last = list->last;
+  if (last && last->count < last->capacity) return last;
+  uint64_t capacity = last ? weft_min_u64(2 * last->capacity, BLOCK_MOST) : BLOCK_LEAST;
+  op_block *block =
+      weft_arena_alloc(list->lasting ? s->scratch : s->passing, sizeof *block + (size_t)capacity * sizeof *block->ops);
+  if (!block) return NULL;
+  block->capacity = capacity;
+  if (last)
+    last->next = block;
+  else
+    list->first = block;
+  list->last = block;
+  return block;
+}
+
 weft_op *synth_add(synthesizer *s, op_list *list, uint32_t stage, weft_choreo_kind kind) {
-  if (!weft_arena_grow(s->arena, &list->ops, list->count, &list->capacity, sizeof *list->ops)) {
+  op_block *block = block_with_room(s, list);
+  if (!block) {
     s->failed = true;
     static _Thread_local weft_op nowhere;
     return &nowhere;
   }
-  weft_op *op = &list->ops[list->count++];
+  weft_op *op = &block->ops[block->count++];
+  list->count++;
   *op = (weft_op){.stage = stage, .kind = kind};
   return op;
+}
+
+void synth_append(synthesizer *s, op_list *list, const op_list *from) {
+  for (const op_block *block = from->first; block; block = block->next)
+    for (uint64_t i = 0; i < block->count; i++) *synth_add(s, list, WEFT_NONE, WEFT_OP_FLUSH) = block->ops[i];
+}
+
+const weft_op *synth_in_program(synthesizer *s, const op_list *list) {
+  weft_op *ops = WEFT_NEW_ARRAY(s->arena, weft_op, list->count);
+  if (!ops) {
+    s->failed = true;
+    return NULL;
+  }
+  uint64_t count = 0;
+  for (const op_block *block = list->first; block; block = block->next) {
+    memcpy(ops + count, block->ops, block->count * sizeof *ops);
+    count += block->count;
+  }
+  return ops;
 }
 
 void synth_page(synthesizer *s, op_list *list, uint32_t stage, weft_choreo_kind kind, uint32_t buffer) {
@@ -32,7 +74,7 @@ void synth_loop(synthesizer *s, op_list *list, uint32_t stage, uint32_t var, uin
   op->loop.var = var;
   op->loop.trip = WEFT_NONE;
   op->loop.count = count;
-  op->loop.body = body->ops;
+  op->loop.body = synth_in_program(s, body);
   op->loop.body_count = body->count;
 }
 
@@ -41,11 +83,11 @@ void synth_k_loop(synthesizer *s, op_list *list, uint32_t stage, const weft_matm
   uint32_t trip = product && product->trip != WEFT_NONE ? product->trip : s->program->work.k_trip;
   if (body->count == 0) return;
   if (trip == WEFT_NONE && count == 1) {
-    for (uint64_t i = 0; i < body->count; i++) *synth_add(s, list, stage, WEFT_OP_FLUSH) = body->ops[i];
+    synth_append(s, list, body);
     return;
   }
   synth_loop(s, list, stage, WEFT_VAR_K_BLOCK, count, body);
-  if (!s->failed) list->ops[list->count - 1].loop.trip = trip;
+  if (!s->failed) list->last->ops[list->last->count - 1].loop.trip = trip;
 }
 
 /* ---- section boundaries ---- */
@@ -108,6 +150,7 @@ static weft_status emit_sections(synthesizer *s) {
   uint64_t u = 0;
   for (uint64_t k = 0; k < plan_section_count(s->program); k++) {
     for (; u < s->units.count && s->units.items[u].section == k; u++) {
+      weft_arena_reset(s->passing);
       weft_status status = synth_unit(s, &s->units.items[u]);
       if (status) return status;
     }
@@ -127,12 +170,12 @@ static bool make_schedule(synthesizer *s) {
                                         .engine = engine->engine,
                                         .stages = engine->stages,
                                         .stage_count = engine->stage_count,
-                                        .ops = s->ops[e].ops,
+                                        .ops = synth_in_program(s, &s->ops[e]),
                                         .op_count = s->ops[e].count};
   }
   *schedule = (weft_schedule){programs, s->engines.count};
   s->program->schedule = schedule;
-  return true;
+  return !s->failed;
 }
 
 static bool prepare(synthesizer *s) {
@@ -143,7 +186,9 @@ static bool prepare(synthesizer *s) {
     return false;
   s->ops = WEFT_NEW_ARRAY(s->scratch, op_list, s->engines.count + 1);
   s->tags = WEFT_NEW_ARRAY(s->scratch, uint64_t, s->engines.count + 1);
-  return s->ops && s->tags;
+  if (!s->ops || !s->tags) return false;
+  for (uint64_t e = 0; e < s->engines.count; e++) s->ops[e].lasting = true;
+  return true;
 }
 
 weft_status weft_pass_synthesize_handshakes(weft_program *program, const weft_target *target,
@@ -153,13 +198,15 @@ weft_status weft_pass_synthesize_handshakes(weft_program *program, const weft_ta
   weft_status status = check_forms(&s);
   if (status) return status;
   s.scratch = weft_arena_new();
-  if (!s.scratch) return weft_error_memory(diag);
-  status = plan_units_find(program, s.scratch, &s.units, diag);
+  s.passing = weft_arena_new();
+  status = s.scratch && s.passing ? WEFT_OK : weft_error_memory(diag);
+  if (!status) status = plan_units_find(program, s.scratch, &s.units, diag);
   if (!status && !prepare(&s)) status = weft_error_memory(diag);
   if (!status) status = synth_semaphores(&s);
   if (!status) status = emit_sections(&s);
   if (!status) status = synth_guards(&s);
   if (!status && !make_schedule(&s)) status = weft_error_memory(diag);
+  weft_arena_free(s.passing);
   weft_arena_free(s.scratch);
   return status;
 }

@@ -263,7 +263,7 @@ static void emit_sub_loops(const unit_context *c, op_list *to, uint32_t stage, c
     synth_loop(c->s, to, stage, WEFT_VAR_SUB_H, c->sub_blocks.first, inner);
     return;
   }
-  for (uint64_t i = 0; i < inner->count; i++) *synth_add(c->s, to, stage, WEFT_OP_FLUSH) = inner->ops[i];
+  synth_append(c->s, to, inner);
 }
 
 /* ---- a unit without tile products ---- */
@@ -304,7 +304,7 @@ static weft_status emit_engine_of_rows(const unit_context *c, uint32_t engine, u
   weft_status status = emit_level(c, &inner, engine, PROLOGUE);
   if (!status) status = emit_level(c, &blocks, engine, BODY);
   if (status) return status;
-  synth_k_loop(c->s, &inner, blocks.count ? blocks.ops[0].stage : first_stage, NULL, c->k_blocks, &blocks);
+  synth_k_loop(c->s, &inner, blocks.count ? blocks.first->ops[0].stage : first_stage, NULL, c->k_blocks, &blocks);
   emit_after_blocks(c, &inner, engine);
   status = emit_level(c, &inner, engine, EPILOGUE);
   if (status) return status;

@@ -80,29 +80,50 @@ const weft_block_plan *plan_of_section(const weft_program *program, uint64_t sec
 
 /* ---- ports ---- */
 
-/** Counting sort of (buffer, stage) pairs. */
-static bool sort_ports(const weft_program *program, weft_arena *arena, bool outs, uint64_t **begin, uint32_t **stages) {
-  uint64_t total = 0;
-  uint64_t *at = WEFT_NEW_ARRAY(arena, uint64_t, program->buffer_count + 2);
-  if (!at) return false;
+/** (buffer, stage) pairs, by buffer once they are sorted. */
+typedef struct port_list {
+  uint64_t *begin; /**< by buffer */
+  uint32_t *stages;
+  uint64_t total;
+} port_list;
+
+static void count_ports(port_list *list, const uint32_t *ports, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) list->begin[ports[i] + 2]++;
+  list->total += count;
+}
+
+static void put_ports(port_list *list, const uint32_t *ports, uint64_t count, uint32_t stage) {
+  for (uint64_t i = 0; i < count; i++) list->stages[list->begin[ports[i] + 1]++] = stage;
+}
+
+static bool make_room(port_list *list, uint64_t buffer_count, weft_arena *arena) {
+  list->stages = WEFT_NEW_ARRAY(arena, uint32_t, list->total + 1);
+  for (uint64_t b = 2; b < buffer_count + 2; b++) list->begin[b] += list->begin[b - 1];
+  return list->stages != NULL;
+}
+
+/** Counting sorts of the ports: both in the same walks over the stages. */
+static bool sort_ports(const weft_program *program, weft_arena *arena, plan_ports *ports) {
+  port_list outs = {.begin = WEFT_NEW_ARRAY(arena, uint64_t, program->buffer_count + 2)};
+  port_list ins = {.begin = WEFT_NEW_ARRAY(arena, uint64_t, program->buffer_count + 2)};
+  if (!outs.begin || !ins.begin) return false;
   for (uint64_t s = 0; s < program->stage_count; s++) {
     const weft_stage *stage = &program->stages[s];
-    uint64_t count = outs ? stage->out_count : stage->in_count;
-    const uint32_t *ports = outs ? stage->outs : stage->ins;
-    for (uint64_t i = 0; i < count; i++) at[ports[i] + 2]++;
-    total += count;
+    weft_stage_fetch_ahead(program, s);
+    count_ports(&outs, stage->outs, stage->out_count);
+    count_ports(&ins, stage->ins, stage->in_count);
   }
-  uint32_t *sorted = WEFT_NEW_ARRAY(arena, uint32_t, total + 1);
-  if (!sorted) return false;
-  for (uint64_t b = 2; b < program->buffer_count + 2; b++) at[b] += at[b - 1];
+  if (!make_room(&outs, program->buffer_count, arena) || !make_room(&ins, program->buffer_count, arena)) return false;
   for (uint64_t s = 0; s < program->stage_count; s++) {
     const weft_stage *stage = &program->stages[s];
-    uint64_t count = outs ? stage->out_count : stage->in_count;
-    const uint32_t *ports = outs ? stage->outs : stage->ins;
-    for (uint64_t i = 0; i < count; i++) sorted[at[ports[i] + 1]++] = (uint32_t)s;
+    weft_stage_fetch_ahead(program, s);
+    put_ports(&outs, stage->outs, stage->out_count, (uint32_t)s);
+    put_ports(&ins, stage->ins, stage->in_count, (uint32_t)s);
   }
-  *begin = at;
-  *stages = sorted;
+  ports->producer_begin = outs.begin;
+  ports->producers = outs.stages;
+  ports->reader_begin = ins.begin;
+  ports->readers = ins.stages;
   return true;
 }
 
@@ -111,7 +132,7 @@ static bool find_senders(const weft_program *program, weft_arena *arena, plan_po
   ports->sender_of_group = WEFT_NEW_ARRAY(arena, uint32_t, groups + 1);
   if (!ports->sender_of_group) return false;
   memset(ports->sender_of_group, 0xff, (groups + 1) * sizeof(uint32_t));
-  for (uint64_t s = 0; s < program->stage_count; s++) {
+  for (uint64_t s = 0; groups && s < program->stage_count; s++) {
     const weft_stage *stage = &program->stages[s];
     if (stage->kind == WEFT_STAGE_LOAD && stage->load.multicast < groups)
       ports->sender_of_group[stage->load.multicast] = (uint32_t)s;
@@ -121,9 +142,7 @@ static bool find_senders(const weft_program *program, weft_arena *arena, plan_po
 
 plan_ports *plan_ports_find(const weft_program *program, weft_arena *arena) {
   plan_ports *ports = WEFT_NEW(arena, plan_ports);
-  if (!ports || !sort_ports(program, arena, true, &ports->producer_begin, &ports->producers) ||
-      !sort_ports(program, arena, false, &ports->reader_begin, &ports->readers) || !find_senders(program, arena, ports))
-    return NULL;
+  if (!ports || !sort_ports(program, arena, ports) || !find_senders(program, arena, ports)) return NULL;
   return ports;
 }
 
@@ -203,6 +222,7 @@ static bool group_stages(const weft_program *program, weft_arena *arena, uint32_
   for (uint64_t s = 0; s < program->stage_count; s++) parent[s] = (uint32_t)s;
   for (uint64_t s = 0; s < program->stage_count; s++) {
     const weft_stage *stage = &program->stages[s];
+    weft_stage_fetch_ahead(program, s);
     join_ports(parent, first, (uint32_t)s, stage->ins, stage->in_count);
     join_ports(parent, first, (uint32_t)s, stage->outs, stage->out_count);
     const weft_matmul_tiles *matmul = plan_matmul_of(stage);
@@ -395,6 +415,7 @@ static void recognise(const weft_program *program, const plan_ports *ports, plan
   unit->item = unit->stage_count ? program->stages[unit->stages[0]].item : WEFT_NONE;
   for (uint64_t i = 0; i < unit->stage_count; i++) {
     const weft_stage *stage = &program->stages[unit->stages[i]];
+    weft_stage_fetch_ahead(program, unit->stages[i]);
     if (stage->item != unit->item) unit->item = WEFT_NONE;
     if (stage->kind == WEFT_STAGE_STORE && unit->store == WEFT_NONE) unit->store = unit->stages[i];
     if (plan_matmul_of(stage) && ++matmuls) unit->matmul = unit->stages[i];
@@ -426,6 +447,7 @@ static bool collect(const weft_program *program, weft_arena *arena, uint32_t *pa
     plan_unit *unit = &units->items[units->unit_of_stage[s]];
     unit->stage_count++;
     const weft_stage *stage = &program->stages[s];
+    weft_stage_fetch_ahead(program, s);
     for (uint64_t i = 0; i < stage->in_count; i++) unit_of_buffer[stage->ins[i]] = units->unit_of_stage[s];
     for (uint64_t i = 0; i < stage->out_count; i++) unit_of_buffer[stage->outs[i]] = units->unit_of_stage[s];
     const weft_matmul_tiles *matmul = plan_matmul_of(stage);

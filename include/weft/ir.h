@@ -840,6 +840,10 @@ void weft_program_free(weft_program *program);
 weft_phase weft_program_phase(const weft_program *program);
 /** Bytes a buffer takes: pages * tiles * tile elements * element bytes; UINT64_MAX when that leaves 64 bits. */
 uint64_t weft_buffer_bytes(const weft_program *program, const weft_buffer *buffer);
+/** Fetches what the stage points to into the caches: in a program larger than these, a walk over all stages waits for
+ * little else. `ahead`: what a stage somewhat behind `stage` points to. */
+void weft_stage_fetch(const weft_stage *stage);
+void weft_stage_fetch_ahead(const weft_program *program, uint64_t stage);
 /** The section that holds a stage, buffer or item; UINT64_MAX when none does. */
 uint64_t weft_section_of_stage(const weft_program *program, uint32_t stage);
 uint64_t weft_section_of_buffer(const weft_program *program, uint32_t buffer);
