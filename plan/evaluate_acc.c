@@ -43,6 +43,7 @@ step_result step_acquire(machine *m, engine *e, const weft_op *op) {
   acc->computed = false;
   acc->kind = FOLD_FLOAT;
   acc->more = (extra){0};
+  acc->narrow = NULL;
   acc->k_done = acc->k_total = 0;
   acc->segments = acc->segment = acc->depth = 0;
   begin_empty_product(m, acc, op->stage);
@@ -167,7 +168,7 @@ step_result step_compute(machine *m, engine *e, const weft_op *op) {
       return machine_fault(m, e, op, "names a buffer that does not exist");
   const weft_compute_op *compute = op->compute.op;
   if (compute->kind == WEFT_COMPUTE_MATMUL_TILES) return compute_product(m, e, op, &m->program->stages[op->stage]);
-  product_finish(m, &e->acc);
+  if (!product_finish(m, &e->acc)) return machine_no_memory(m);
   step_result result = compute->kind == WEFT_COMPUTE_GENERIC  ? compute_generic(m, e, op, &compute->generic)
                        : compute->kind == WEFT_COMPUTE_SCALAR ? compute_scalar(m, e, op, &compute->scalar)
                                                               : compute_in_place(m, e, op);
@@ -310,7 +311,7 @@ step_result step_pack(machine *m, engine *e, const weft_op *op) {
   page *to = ring_fill_page(m, e, op, op->pack.to);
   if (!to) return STEP_FAULT;
   packing p = {m, op, to, op->pack.convert, 0};
-  if (!is_interm_of(m, op)) product_finish(m, &e->acc);
+  if (!is_interm_of(m, op) && !product_finish(m, &e->acc)) return machine_no_memory(m);
   if (op->pack.accumulate) {
     result = add_to_page(m, e, op, &p);
   } else {

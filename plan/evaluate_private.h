@@ -76,6 +76,7 @@ typedef struct accumulator {
   uint64_t wide_capacity[2]; /**< elements */
   uint32_t *rows, *cols;
   extra more;
+  const weft_op *narrow; /**< of a product into 32 bits that is not judged yet; NULL: none */
   uint64_t k_done, k_total;
   uint32_t segments, segment; /**< of an unfinished product; 0 when there is none */
   uint32_t depth;             /**< subtrees that stand below the running segment */
@@ -192,7 +193,7 @@ step_result step_pack(machine *m, engine *e, const weft_op *op);
 step_result step_compute(machine *m, engine *e, const weft_op *op);
 step_result compute_product(machine *m, engine *e, const weft_op *op, const weft_stage *stage);
 /** Folds what an unfinished product left on its levels into the result. */
-void product_finish(machine *m, accumulator *acc);
+bool product_finish(machine *m, accumulator *acc);
 
 /* ---- generic and scalar bodies: evaluate_generic.c, evaluate_body.c ---- */
 

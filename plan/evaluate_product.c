@@ -29,10 +29,25 @@ static bool end_segment(machine *m, accumulator *acc) {
   return true;
 }
 
-void product_finish(machine *m, accumulator *acc) {
+static bool sum_fault(machine *m, accumulator *acc, const weft_op *op, uint64_t at) {
+  if (!extra_faults(m, &acc->more, acc->tiles * machine_tile_elements(m))) return false;
+  if (!acc->more.faults[at]) acc->more.faults[at] = machine_element_fault(m, op, "a sum leaves its accumulator");
+  return true;
+}
+
+/** A sum is judged when it is whole: on the way to it, which depends on blocks, it may leave 32 bits. */
+static bool check_narrow(machine *m, accumulator *acc) {
+  const weft_op *op = acc->narrow;
+  acc->narrow = NULL;
+  for (uint64_t i = 0; op && i < acc->tiles * machine_tile_elements(m); i++)
+    if ((acc->integers[i] < INT32_MIN || acc->integers[i] > INT32_MAX) && !sum_fault(m, acc, op, i)) return false;
+  return true;
+}
+
+bool product_finish(machine *m, accumulator *acc) {
   if (acc->segments <= 1) {
     acc->segments = 0;
-    return;
+    return check_narrow(m, acc);
   }
   uint32_t last = weft_segments_effective(acc->k_total, acc->segments);
   bool running = acc->segment < last && acc->k_done > weft_segment_begin(acc->k_total, last, acc->segment);
@@ -42,6 +57,7 @@ void product_finish(machine *m, accumulator *acc) {
     add_levels(m, acc, acc->depth);
   }
   acc->segments = 0;
+  return check_narrow(m, acc);
 }
 
 /* ---- one block ---- */
@@ -77,13 +93,6 @@ static void fold_floats(const product *p, uint64_t i, uint64_t j, uint64_t kk, u
     }
 }
 
-static bool integer_fault(const product *p, uint64_t at) {
-  if (!extra_faults(p->m, &p->acc->more, p->acc->tiles * machine_tile_elements(p->m))) return false;
-  if (!p->acc->more.faults[at])
-    p->acc->more.faults[at] = machine_element_fault(p->m, p->op, "a sum leaves its accumulator");
-  return true;
-}
-
 static bool fold_integers(const product *p, uint64_t i, uint64_t j, uint64_t kk, uint64_t k0, uint64_t k1) {
   const machine *m = p->m;
   uint64_t width = m->program->tile_cols, elements = machine_tile_elements(m);
@@ -100,9 +109,8 @@ static bool fold_integers(const product *p, uint64_t i, uint64_t j, uint64_t kk,
         overflow |= __builtin_mul_overflow(a[r * width + k], b[k * width + c], &term);
         overflow |= __builtin_add_overflow(sum, term, &sum);
       }
-      if (p->matmul->acc == WEFT_ACC_I32) overflow |= sum < INT32_MIN || sum > INT32_MAX;
       p->acc->integers[at] = sum;
-      if (overflow && !integer_fault(p, at)) return false;
+      if (overflow && !sum_fault(p->m, p->acc, p->op, at)) return false;
     }
   return true;
 }
@@ -258,6 +266,7 @@ step_result compute_product(machine *m, engine *e, const weft_op *op, const weft
   if (result != STEP_DONE) return result;
   acc->kind = floats ? FOLD_FLOAT : FOLD_INTEGER;
   acc->segments = matmul->segments ? matmul->segments : 1;
+  acc->narrow = matmul->acc == WEFT_ACC_I32 ? op : NULL;
   acc->k_total = m->matmul_k[op->stage];
   if (op->compute.acc_reload != WEFT_NONE && (result = reload(m, e, op)) != STEP_DONE) return result;
   acc->computed = true;

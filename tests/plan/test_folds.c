@@ -184,6 +184,48 @@ static void test_sum_in_segments(void **state) {
   weft_graph_free(graph);
 }
 
+/* ---- sums of integers that leave their accumulator ---- */
+
+/** Status of x * w, one element, x being `first` 32 times and then `second` 32 times: by interpreter and schedule. */
+static weft_status summed(weft_format format, weft_acc_policy acc, int64_t first, int64_t second, int64_t w) {
+  weft_graph *graph = weft_graph_new("sum", graph_diag);
+  uint32_t a = weft_graph_input(graph, "a", format, 2, (const uint64_t[]){1, 64});
+  uint32_t b = weft_graph_input(graph, "b", format, 2, (const uint64_t[]){64, 1});
+  uint32_t y = weft_graph_matmul(graph, "y", a, b);
+  weft_graph_output(graph, y, "y");
+  graph->ops[0].acc = acc;
+  graph->values[y].dtype = weft_acc_format(acc);
+  weft_program *program;
+  weft_array_set in = {0}, want = {0}, got = {0};
+  const weft_target target = site_of(1000000, 1, 1);
+  if (plan_on(graph, &target, &program)) fail_msg("%s", first_message(graph_diag));
+  make_inputs(program, 1, &in);
+  for (uint64_t k = 0; k < 64; k++) {
+    weft_store_i64(format, weft_array_set_find(&in, "a")->data, k, k < 32 ? first : second);
+    weft_store_i64(format, weft_array_set_find(&in, "b")->data, k, w);
+  }
+  weft_status status = weft_graph_interpret(graph, &in, &want, graph_diag);
+  assert_int_equal(run_program(program, &in, false, 0, &got, graph_diag), status);
+  if (status == WEFT_OK) assert_same_sets(&want, &got);
+  weft_diag_clear(graph_diag);
+  weft_array_set_free(&in);
+  weft_array_set_free(&want);
+  weft_array_set_free(&got);
+  weft_program_free(program);
+  weft_graph_free(graph);
+  return status;
+}
+
+/** A sum into 32 bits is judged when it is whole. */
+static void test_integer_sums(void **state) {
+  (void)state;
+  assert_int_equal(summed(WEFT_INT16, WEFT_ACC_I32, 30000, -30000, 30000), WEFT_OK);
+  assert_int_equal(summed(WEFT_INT16, WEFT_ACC_I32, 30000, -29998, 30000), WEFT_OK);
+  assert_int_equal(summed(WEFT_INT16, WEFT_ACC_I32, 30000, -20000, 30000), WEFT_INVALID);
+  assert_int_equal(summed(WEFT_INT32, WEFT_ACC_I64, INT32_MAX / 16, -INT32_MAX / 16, INT32_MAX), WEFT_OK);
+  assert_int_equal(summed(WEFT_INT32, WEFT_ACC_I64, INT32_MAX, INT32_MAX, INT32_MAX), WEFT_INVALID);
+}
+
 /* ---- products of many columns ---- */
 
 static const weft_decoder_options decoder = {.layers = 1,
@@ -226,9 +268,8 @@ int main(int argc, char **argv) {
   if (argc > 1) random_cases = strtoull(argv[1], NULL, 10);
   if (argc > 2) first_seed = strtoull(argv[2], NULL, 10);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_folds),
-      cmocka_unit_test(test_ties_and_nan),
-      cmocka_unit_test(test_sum_in_segments),
+      cmocka_unit_test(test_random_folds),    cmocka_unit_test(test_ties_and_nan),
+      cmocka_unit_test(test_sum_in_segments), cmocka_unit_test(test_integer_sums),
       cmocka_unit_test(test_long_vocabulary),
   };
   return cmocka_run_group_tests(tests, make_graph_diag, free_graph_diag);
