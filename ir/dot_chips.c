@@ -74,7 +74,7 @@ static void find_boxes(const picture *pic) {
 }
 
 static void put_size(weft_text *out, const weft_tensor *tensor) {
-  uint64_t bytes = weft_ir_tensor_bytes(tensor);
+  uint64_t bytes = weft_tensor_bytes(tensor);
   unsigned shift = bytes < 10240 ? 0 : bytes < UINT64_C(10) << 20 ? 10 : 20;
   weft_text_printf(out, "%" PRIu64 " x %" PRIu64 " %s, %" PRIu64 " %s", tensor->elems.rows, tensor->elems.cols,
                    weft_ir_format_name(tensor->dtype), bytes >> shift,

@@ -8,8 +8,6 @@
 uint64_t weft_ir_format_bytes(weft_format format);
 /** "?" for what is no format. */
 const char *weft_ir_format_name(weft_format format);
-/** UINT64_MAX when 64 bits do not hold them. */
-uint64_t weft_ir_tensor_bytes(const weft_tensor *t);
 /** Tiles that Loads or Stores move in a step. */
 double weft_ir_tiles_moved(const weft_program *p, weft_stage_kind kind);
 /** Ops of the schedule, those in loops once; 0 without one. */

@@ -58,7 +58,7 @@ static void show_head(const weft_program *p, weft_text *out) {
                    p->work.item_count);
 }
 
-uint64_t weft_ir_tensor_bytes(const weft_tensor *t) {
+uint64_t weft_tensor_bytes(const weft_tensor *t) {
   uint64_t bytes;
   if (weft_mul_overflow(t->elems.rows, t->elems.cols, &bytes)) return UINT64_MAX;
   return weft_mul_overflow(bytes, weft_ir_format_bytes(t->dtype), &bytes) ? UINT64_MAX : bytes;
@@ -255,7 +255,7 @@ static void show_memory(const weft_program *p, weft_text *out) {
   uint64_t sum = 0;
   bool overflow = false;
   for (uint64_t i = 0; i < p->tensor_count; i++)
-    overflow |= weft_add_overflow(sum, weft_ir_tensor_bytes(&p->tensors[i]), &sum);
+    overflow |= weft_add_overflow(sum, weft_tensor_bytes(&p->tensors[i]), &sum);
   if (overflow)
     weft_text_puts(out, "memory: its tensors have more than 2^64 bytes\n");
   else

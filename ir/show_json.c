@@ -35,7 +35,7 @@ static void put_tensors(const weft_program *p, weft_text *out) {
     put_text(out, "dtype", weft_ir_format_name(t->dtype));
     put_number(out, "rows", t->elems.rows);
     put_number(out, "cols", t->elems.cols);
-    put_number(out, "bytes", weft_ir_tensor_bytes(t));
+    put_number(out, "bytes", weft_tensor_bytes(t));
     put_id(out, "chip", t->chip);
     weft_text_puts(out, ", ");
     put_text(out, "dataset", t->has_shard ? t->shard.of : NULL);

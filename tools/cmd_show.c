@@ -15,10 +15,8 @@ typedef struct chip_memory {
 } chip_memory;
 
 static bool add_tensor(chip_memory *memory, const weft_tensor *tensor) {
-  uint64_t bytes;
-  return !weft_mul_overflow(tensor->elems.rows, tensor->elems.cols, &bytes) &&
-         !weft_mul_overflow(bytes, weft_format_bytes(tensor->dtype), &bytes) &&
-         !weft_add_overflow(memory->bytes[tensor->role], bytes, &memory->bytes[tensor->role]) &&
+  uint64_t bytes = weft_tensor_bytes(tensor);
+  return bytes != UINT64_MAX && !weft_add_overflow(memory->bytes[tensor->role], bytes, &memory->bytes[tensor->role]) &&
          !weft_add_overflow(memory->total, bytes, &memory->total);
 }
 
@@ -44,7 +42,8 @@ static weft_status show_memory(const weft_program *program, weft_diag *diag) {
              last = tensor->chip == WEFT_NONE ? chips - 1 : tensor->chip;
     for (uint32_t c = first; c <= last && status == WEFT_OK; c++)
       if (!add_tensor(&memory[c], tensor))
-        status = weft_error(diag, WEFT_INVALID, NULL, "tensor '%s' is larger than 64 bits of bytes", tensor->name);
+        status = weft_error(diag, WEFT_INVALID, "give its extents smaller numbers",
+                            "tensor '%s' is larger than 64 bits of bytes", tensor->name);
   }
   if (status == WEFT_OK) {
     printf("%5s", "chip");

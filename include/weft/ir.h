@@ -306,6 +306,8 @@ typedef struct weft_tensor {
   const uint64_t *shape;
   uint64_t shape_count;
 } weft_tensor;
+/** Bytes of a tensor's elements; UINT64_MAX when 64 bits do not hold them. */
+uint64_t weft_tensor_bytes(const weft_tensor *tensor);
 
 /* ---- access patterns ------------------------------------------------------------------------------------------ */
 
