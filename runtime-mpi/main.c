@@ -151,7 +151,7 @@ static weft_status finish(weft_run *run, const weft_run_job *job, double seconds
   weft_text text = {0};
   if (run->options.stats) {
     status = settle(run, weft_stats_report(run, seconds, &text, diag), false, diag);
-  } else if (!run->options.out) {
+  } else if (!run->options.out && weft_results_exist(run->program)) {
     /* Without a word nobody would know that the results went nowhere. */
     weft_text_printf(&text, "%s: %llu run%s in %.4g s; no --out FILE was given, so the results are not kept\n",
                      run->program->name, (unsigned long long)run->options.steps, run->options.steps == 1 ? "" : "s",

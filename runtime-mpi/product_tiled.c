@@ -8,7 +8,7 @@
 
 enum {
   COLUMN_BLOCK = 1024,    /* columns that share one packing of b, where their tiles keep levels */
-  PACKED_BYTES = 8 << 20, /* of b, where they do not */
+  PACKED_BYTES = 4 << 20, /* of b, where they do not: more would not stay in a shared cache beside another rank's */
   STREAM_ROWS = 4,        /* rows up to which b is read once, row by row */
   PACK_PANELS = 8,        /* panels a task of packing takes */
   I8_MAX_K = 131071       /* 128 * 128 * k stays within 32 bits */

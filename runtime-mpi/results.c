@@ -108,6 +108,8 @@ static const weft_abi_tensor *next_result(const weft_abi_program *program, const
   return next;
 }
 
+bool weft_results_exist(const weft_abi_program *program) { return next_result(program, NULL) != NULL; }
+
 static weft_status declare(collector *out, const weft_abi_tensor *tensor) {
   const char *role = tensor->role == WEFT_ROLE_STATE ? "State" : "Output";
   weft_format format = (weft_format)tensor->format;

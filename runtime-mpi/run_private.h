@@ -103,6 +103,8 @@ typedef struct weft_sink {
   const char *path;
   weft_array_set *arrays;
 } weft_sink;
+/** Whether a run of the program leaves anything to keep. */
+bool weft_results_exist(const weft_abi_program *program);
 /** Collects every block that some chip writes on rank 0 and writes them whole. All ranks call it; the answer is agreed.
  */
 weft_status weft_results_write(weft_run *run, const weft_sink *sink, bool *speaks, weft_diag *diag);
