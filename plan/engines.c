@@ -4,11 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+int plan_site_order(weft_site a, weft_site b) {
+  if (a.chip != b.chip) return a.chip < b.chip ? -1 : 1;
+  if (a.y != b.y) return a.y < b.y ? -1 : 1;
+  return a.x != b.x ? (a.x < b.x ? -1 : 1) : 0;
+}
+
 static int compare_engines(const void *a, const void *b) {
   const plan_engine *s = a, *t = b;
-  if (s->site.chip != t->site.chip) return s->site.chip < t->site.chip ? -1 : 1;
-  if (s->site.y != t->site.y) return s->site.y < t->site.y ? -1 : 1;
-  if (s->site.x != t->site.x) return s->site.x < t->site.x ? -1 : 1;
+  int sites = plan_site_order(s->site, t->site);
+  if (sites) return sites;
   return (s->order > t->order) - (s->order < t->order);
 }
 

@@ -119,6 +119,8 @@ typedef struct plan_engines {
   uint32_t *of_stage;
 } plan_engines;
 
+/** The order of the sites of engines: by chip, row and column. */
+int plan_site_order(weft_site a, weft_site b);
 /** The engines of a placed program; stage lists in `keep`, the rest in `scratch`. false without memory. */
 bool plan_engines_find(const weft_program *program, weft_arena *keep, weft_arena *scratch, plan_engines *engines);
 /** Closes every section but the last, unless it is, with a rendezvous of all engine programs: gathered at the first

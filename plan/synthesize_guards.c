@@ -56,13 +56,6 @@ typedef struct guarder {
 
 /* ---- what a site does ---- */
 
-/** The order of engines: by chip, row and column. */
-static int compare_order(weft_site a, weft_site b) {
-  if (a.chip != b.chip) return a.chip < b.chip ? -1 : 1;
-  if (a.y != b.y) return a.y < b.y ? -1 : 1;
-  return a.x != b.x ? (a.x < b.x ? -1 : 1) : 0;
-}
-
 static bool is_page_op(const weft_op *op) {
   return op->kind == WEFT_OP_RESERVE || op->kind == WEFT_OP_PUSH || op->kind == WEFT_OP_WAIT || op->kind == WEFT_OP_POP;
 }
@@ -85,7 +78,7 @@ static bool list_site(guarder *g, weft_site site) {
   const plan_engines *engines = &g->s->engines;
   g->node_count = 0;
   g->first_engine = g->end_engine;
-  while (g->first_engine < engines->count && compare_order(engines->items[g->first_engine].site, site) < 0)
+  while (g->first_engine < engines->count && plan_site_order(engines->items[g->first_engine].site, site) < 0)
     g->first_engine++;
   for (g->end_engine = g->first_engine;
        g->end_engine < engines->count && weft_site_equal(engines->items[g->end_engine].site, site); g->end_engine++)
@@ -377,7 +370,7 @@ static void put_in_site(guarder *g, weft_site site) {
 
 static int compare_sharers(const void *a, const void *b) {
   const sharer *s = a, *t = b;
-  int order = compare_order(s->site, t->site);
+  int order = plan_site_order(s->site, t->site);
   if (order) return order;
   if (s->phase != t->phase) return s->phase < t->phase ? -1 : 1;
   if (s->root != t->root) return s->root < t->root ? -1 : 1;
